@@ -239,8 +239,8 @@ fn write_case(cases: &mut String, file: &str, test: &TestResult) {
             cases.push_str("    </testcase>\n");
         }
         TestOutcome::NotRun => {
-            let why = test.findings.first().map(|finding| escape_xml(&finding.message)).unwrap_or_default();
-            let _ = writeln!(cases, ">\n      <skipped message=\"{why}\"/>\n    </testcase>");
+            let message = test.findings.first().map(|finding| escape_xml(&finding.message)).unwrap_or_default();
+            let _ = writeln!(cases, ">\n      <skipped message=\"{message}\"/>\n    </testcase>");
         }
     }
 }

@@ -249,11 +249,11 @@ async fn check_file(context: &Context, args: &CheckArgs, file: &Path) -> Result<
 /// the currencies differ.
 fn sum_costs(costs: &[(Option<Cost>, Option<String>)]) -> (Option<Amount>, Option<String>) {
     let Some((_, currency)) = costs.first() else { return (None, None) };
-    let each = costs.iter().map(|(cost, other)| match cost {
+    let price_parts = costs.iter().map(|(cost, other)| match cost {
         Some(Cost::AtMost(cost)) if other == currency => Some(*cost),
         _ => None,
     });
-    let cost = each.sum::<Option<Amount>>();
+    let cost = price_parts.sum::<Option<Amount>>();
     (cost, currency.clone().filter(|_| cost.is_some()))
 }
 
@@ -296,7 +296,7 @@ fn not_ready_line(file: &Path, findings: &[Finding], is_strict: bool) -> StyledL
     }
 }
 
-/// What limits the trust in a report.
+/// The facts that limit the trust in a report.
 struct ReportTrust {
     /// Whether the only errors are warnings that `--strict` turns into errors.
     is_ready: bool,
@@ -416,12 +416,12 @@ fn show_settings(context: &Context, files: &[PathBuf], gateway: Option<&str>) ->
         context.output.print_object(&json!({ "files": files, "exit": exit::SUCCESS }));
         return Ok(exit::SUCCESS);
     }
-    let whole: Mapping = match all.as_slice() {
+    let document: Mapping = match all.as_slice() {
         [(_, found)] => settings_mapping(found),
         several => several.iter().map(|(file, found)| (file.as_str().into(), settings_mapping(found).into())).collect(),
     };
     // Values that were read from YAML can always be written as YAML.
-    context.output.print_unwrapped(&serde_yaml::to_string(&whole).unwrap_or_default());
+    context.output.print_unwrapped(&serde_yaml::to_string(&document).unwrap_or_default());
     Ok(exit::SUCCESS)
 }
 

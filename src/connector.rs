@@ -150,8 +150,8 @@ fn describe_permissions(args: &ConnectorArgs) -> String {
     }
     let only_to = args.only_to.as_ref().map(|file| format!(", only to the numbers in {}", file.display()));
     let yes = if args.approve { "you approve it with `campaign approve`" } else { "the assistant confirms it" };
-    let (most, only_to) = (args.max_sends_per_hour, only_to.unwrap_or_default());
-    format!("sends each message after {yes}, at most {most} an hour{only_to}; looks up at most {lookups} an hour")
+    let (max_sends, only_to) = (args.max_sends_per_hour, only_to.unwrap_or_default());
+    format!("sends each message after {yes}, at most {max_sends} an hour{only_to}; looks up at most {lookups} an hour")
 }
 
 /// Serves the program that started this process. Standard output carries protocol messages only.

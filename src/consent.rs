@@ -162,19 +162,19 @@ fn gateway_phrase(profile: &Profile) -> String {
 }
 
 fn activation_prompt(activation: &ScheduleActivation, profile: &Profile, samples: &[Sample]) -> ConfirmationPrompt {
-    let (inputs, through) = (&activation.inputs, gateway_phrase(profile));
+    let (inputs, gateway) = (&activation.inputs, gateway_phrase(profile));
     let name = &inputs.campaign.brief.name;
     let mut prompt = match &activation.survey {
         Some(survey) => {
             let rows = survey.survey.planned_rows();
-            let title = format!("Activate {name}: {} per run {through}?", format_count(rows.len(), "message"));
+            let title = format!("Activate {name}: {} per run {gateway}?", format_count(rows.len(), "message"));
             let mut prompt = ConfirmationPrompt::new(title, ExpectedAnswer::Yes, "activate");
             // `schedule add` shows the findings above the prompt.
             let sending = SendingFacts { inputs, profile, survey, rows: &rows, start: None, balance: None, samples };
             sending.add_to(&mut prompt);
             prompt
         }
-        None => ConfirmationPrompt::new(format!("Activate {name} {through}?"), ExpectedAnswer::Yes, "activate")
+        None => ConfirmationPrompt::new(format!("Activate {name} {gateway}?"), ExpectedAnswer::Yes, "activate")
             .with_fact("list", format!("{}, which does not exist yet", inputs.campaign.recipients)),
     };
     add_resources(&mut prompt, inputs, profile);
@@ -191,18 +191,18 @@ fn approval_prompt(
     samples: &[Sample],
 ) -> ConfirmationPrompt {
     let PlanReview { inputs, planned, survey, rows, .. } = review;
-    let (name, through, now) = (&inputs.campaign.brief.name, gateway_phrase(profile), Timestamp::now());
+    let (name, gateway, now) = (&inputs.campaign.brief.name, gateway_phrase(profile), Timestamp::now());
     let recipients = format_count(planned.messages, "recipient");
     let (title, scope) = match (&planned.options, standing) {
         (PlanOptions { rows: Some(row), tests_to: Some(to), .. }, _) => (
-            format!("Approve test messages for {name} {through}?"),
+            format!("Approve test messages for {name} {gateway}?"),
             format!("row {row} to {recipients}, once: {}", to.masked.join(", ")),
         ),
         (_, None) => {
-            (format!("Approve one run of {name} {through}?"), format!("one run of this plan, to at most {recipients}"))
+            (format!("Approve one run of {name} {gateway}?"), format!("one run of this plan, to at most {recipients}"))
         }
         (_, Some(standing)) => (
-            format!("Approve the schedule of {name} {through}?"),
+            format!("Approve the schedule of {name} {gateway}?"),
             format!(
                 "every run until {}, each to at most {} from that day's list",
                 format_local_minute(standing.until),
@@ -258,7 +258,7 @@ struct SendingFacts<'q> {
     survey: &'q ListSurvey,
     /// The rows that this run sends.
     rows: &'q RoaringBitmap,
-    /// When the run begins. `None` if the findings are shown elsewhere.
+    /// The time at which the run begins. `None` if the findings are shown elsewhere.
     start: Option<RunStart>,
     balance: Option<&'q Balance>,
     samples: &'q [Sample],
@@ -300,7 +300,7 @@ impl SendingFacts<'_> {
         }
     }
 
-    /// Formats how many recipients get a message, and why the remaining recipients are skipped.
+    /// Formats the number of recipients who get a message, and the reasons for which the others are skipped.
     fn recipient_spans(&self) -> Vec<Span> {
         let (survey, number) = (&self.survey.survey, self.rows.len());
         let mut text =
@@ -338,11 +338,11 @@ impl SendingFacts<'_> {
             let time = Duration::from_secs_f64(number as f64 / per_second);
             let openings = campaign.count_openings(Some(self.profile), time, None);
             let openings = openings.map(|openings| format!(", over {openings} sending windows"));
-            let least = match time.as_secs() {
+            let minimum = match time.as_secs() {
                 0 => "less than 1 s".to_owned(),
                 _ => format!("at least {}", format_duration(time)),
             };
-            format!("{least} at {rate}{}", openings.unwrap_or_default())
+            format!("{minimum} at {rate}{}", openings.unwrap_or_default())
         });
         let days = count_sending_days(campaign, Some(self.profile), (&self.survey.survey, number), None);
         let days = days.map(|days| format!("over {days} days"));
@@ -410,8 +410,8 @@ fn add_cost(prompt: &mut ConfirmationPrompt, cost: Option<&Cost>, currency: Opti
     match (cost, money) {
         (Some(Cost::AtMost(cost)), money) => {
             let cost = format!("{cost} {}", currency.unwrap_or_default());
-            let of_balance = money.map(|money| format!(" of {money}")).unwrap_or_default();
-            prompt.add_fact("cost", [plain("at most "), strong(cost.trim_end()), plain(of_balance)]);
+            let balance_suffix = money.map(|money| format!(" of {money}")).unwrap_or_default();
+            prompt.add_fact("cost", [plain("at most "), strong(cost.trim_end()), plain(balance_suffix)]);
         }
         (unknown, money) => {
             prompt.add_fact(
@@ -428,7 +428,7 @@ fn add_cost(prompt: &mut ConfirmationPrompt, cost: Option<&Cost>, currency: Opti
     }
 }
 
-/// Adds how many recipients are outside the home countries of the profile, unless the campaign limits the countries.
+/// Adds the number of recipients outside the home countries of the profile, unless the campaign limits the countries.
 fn add_recipients_abroad(
     prompt: &mut ConfirmationPrompt,
     campaign: &Campaign,
@@ -451,9 +451,9 @@ fn add_local_time(prompt: &mut ConfirmationPrompt, inputs: &Inputs, survey: &Sur
     // The local time of numbers in countries with several zones is unknown.
     let unknown = rows.len().saturating_sub(zones.iter().map(|(_, recipients)| recipients).sum());
     let now = Timestamp::now();
-    let (shown, others) = zones.split_at(zones.len().min(MAX_ZONES));
+    let (listed, others) = zones.split_at(zones.len().min(MAX_ZONES));
     let mut spans = Vec::new();
-    for (zone, recipients) in shown {
+    for (zone, recipients) in listed {
         let Ok(local) = now.in_tz(zone) else { continue };
         if !spans.is_empty() {
             spans.push(plain(", "));

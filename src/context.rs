@@ -158,7 +158,8 @@ impl Context {
         Ok((ledger, run))
     }
 
-    /// Like `find_run`, but the name of a campaign means its latest run with rows in doubt, if there is one.
+    /// Finds a run like `find_run`, except that the name of a campaign means its latest run with rows in doubt, if
+    /// there is one.
     pub(super) async fn find_run_in_doubt(&self, name: &str) -> Result<(Arc<dyn Ledger>, Run), CommandFailure> {
         let ledger = self.find_ledger_of_run(name).await?;
         let run = campaign_runs::find_run_in_doubt(ledger.as_ref(), name).await?;
@@ -184,11 +185,11 @@ impl Context {
 /// The file of the ledger in the state folder.
 pub(super) const LEDGER_FILE: &str = "ledger.sqlite";
 
-/// How long a command that sends nothing waits for the lock of a stopping process.
+/// The time for which a command that sends nothing waits for the lock of a stopping process.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long the command waits for the ledger to close.
+/// The time for which the command waits for the ledger to close.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the command waits for the ledger to close after a second signal.
+/// The time for which the command waits for the ledger to close after a second signal.
 const HURRIED_CLOSE_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// A callback with the duration of each commit.
@@ -406,7 +407,7 @@ impl Context {
 
     /// Opens the ledger for a launch. A missing ledger is not created if an earlier ledger might be restored instead.
     pub(super) async fn open_ledger_for(&self, launch: &Launch) -> Result<Arc<dyn Ledger>, CommandFailure> {
-        let purpose = LedgerPurpose::of_destination(launch.destination());
+        let purpose = LedgerPurpose::from_destination(launch.destination());
         self.refuse_second_ledger(purpose).await?;
         if launch.accepts_any_ledger() {
             return self.open_accepted_ledger().await;
@@ -422,20 +423,20 @@ impl Context {
     /// Opens a ledger that the operator accepted although its high-water mark does not match.
     async fn open_accepted_ledger(&self) -> Result<Arc<dyn Ledger>, CommandFailure> {
         let state = self.create_state_folder()?;
-        let (ledger, refused) = match self.ledger_target()? {
+        let (ledger, refusal) = match self.ledger_target()? {
             LedgerTarget::File(path) => {
-                let (ledger, refused) = SqliteLedger::open_accepted(&path, Timestamp::now).await?;
-                (self.ledgers.register(ledger), refused)
+                let (ledger, refusal) = SqliteLedger::open_accepted(&path, Timestamp::now).await?;
+                (self.ledgers.register(ledger), refusal)
             }
             LedgerTarget::Shared(address) => {
-                let (ledger, refused) = PostgresLedger::open_accepted(&address, &state).await?;
-                (self.ledgers.register(ledger), refused)
+                let (ledger, refusal) = PostgresLedger::open_accepted(&address, &state).await?;
+                (self.ledgers.register(ledger), refusal)
             }
         };
-        if let Some(refused) = refused {
+        if let Some(refusal) = refusal {
             self.output.print_note(&format!(
                 "you accepted this ledger as the current one despite this problem: {}",
-                refused.reason()
+                refusal.reason()
             ));
         }
         Ok(ledger)
@@ -636,12 +637,12 @@ impl ExposureWarnings {
     }
 }
 
-fn warn_about(what: &str, path: &Path, access: FileAccess, repair: &str) {
+fn warn_about(file_kind: &str, path: &Path, access: FileAccess, repair: &str) {
     let can = match (access.everyone_reads, access.everyone_writes) {
         (true, true) => "read and change",
         (false, true) => "change",
         _ => "read",
     };
     let (path, mode) = (path.display(), access.mode);
-    tracing::warn!("everyone on this machine can {can} {what} `{path}` (mode {mode:04o}): {repair}");
+    tracing::warn!("everyone on this machine can {can} {file_kind} `{path}` (mode {mode:04o}): {repair}");
 }

@@ -137,8 +137,8 @@ fn describe_retry(run: &str, rows: u64, left_out: &SkippedRetries) -> String {
 
 /// Describes each count that is not zero.
 fn list_nonzero_counts(parts: &[(u64, &str)]) -> Vec<String> {
-    let counted = parts.iter().filter(|(count, _)| *count > 0);
-    counted.map(|(count, what)| format!("{} {what}", format_thousands(*count))).collect()
+    let nonzero = parts.iter().filter(|(count, _)| *count > 0);
+    nonzero.map(|(count, description)| format!("{} {description}", format_thousands(*count))).collect()
 }
 
 /// Formats the balance of an account and the cost of a campaign.
@@ -175,8 +175,8 @@ pub(super) fn describe_reconciliation(reconciliation: &Reconciliation) -> String
 }
 
 /// Describes why results were not updated.
-pub(super) fn describe_stale_results(output: &Output, why: StaleResults) -> String {
-    match why {
+pub(super) fn describe_stale_results(output: &Output, stale_results: StaleResults) -> String {
+    match stale_results {
         StaleResults::Later { run, later, path } => {
             let elsewhere = output.command(format!("results {run} --out FILE"));
             format!(

@@ -265,7 +265,7 @@ impl CommandFailure {
     pub(super) fn into_explanation(self, options: &RepeatedOptions) -> Explanation {
         match self {
             CommandFailure::Explained(explanation) => explanation,
-            CommandFailure::Run(error) => Explanation::of_run_error(&error, options),
+            CommandFailure::Run(error) => Explanation::from_run_error(&error, options),
         }
     }
 }
@@ -280,7 +280,7 @@ impl Explanation {
     }
 
     /// Explains an error of the `campaign_runs` crate. Suggested commands repeat these options.
-    pub(super) fn of_run_error(error: &Error, options: &RepeatedOptions) -> Self {
+    pub(super) fn from_run_error(error: &Error, options: &RepeatedOptions) -> Self {
         // An input that cannot be opened because no file handles are free is not invalid.
         let exit = match exit_code_of_error(error) {
             INVALID if has_run_out_of_file_handles() => STORAGE,

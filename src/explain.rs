@@ -16,9 +16,9 @@ pub(super) fn explain_rule(context: &Context, args: &ExplainArgs) -> Result<u8, 
     let output = &context.output;
     let Some(typed) = &args.rule else {
         if output.json {
-            let of_group =
+            let group_rules =
                 |group: &RuleGroup| group.rules.iter().map(|rule| rule_json(rule, group)).collect::<Vec<_>>();
-            let rules: Vec<Value> = rule_groups().iter().flat_map(of_group).collect();
+            let rules: Vec<Value> = rule_groups().iter().flat_map(group_rules).collect();
             output.print_object(&json!({ "rules": rules, "exit": exit::SUCCESS }));
         } else {
             output.print_result(rule_groups().iter().map(format_group).collect::<Vec<_>>().join("\n"));

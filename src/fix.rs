@@ -29,7 +29,7 @@ struct FixedFile {
     path: PathBuf,
     before: String,
     after: String,
-    /// What was fixed.
+    /// The titles of the fixes that were applied.
     titles: Vec<String>,
 }
 
@@ -113,8 +113,9 @@ fn fix_file(path: &Path, is_campaign: bool, findings: &[Finding]) -> Option<Fixe
 
 /// Whether the source text in a finding is this text, apart from secrets. In the source text of a finding, asterisks
 /// replace the bytes of secrets.
-fn is_source(shown: &str, text: &str) -> bool {
-    shown.len() == text.len() && shown.bytes().zip(text.bytes()).all(|(shown, byte)| shown == byte || shown == b'*')
+fn is_source(masked: &str, text: &str) -> bool {
+    masked.len() == text.len()
+        && masked.bytes().zip(text.bytes()).all(|(masked_byte, byte)| masked_byte == byte || masked_byte == b'*')
 }
 
 /// Replaces a file atomically with its fixed version. Permissions, owner and symbolic links are preserved.

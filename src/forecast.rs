@@ -32,8 +32,8 @@ pub(super) fn add_labelled(text: &mut StyledText, label: &str, value: impl IntoI
     text.push(StyledLine::new([label].into_iter().chain(value)).with_indent(4).with_hang(LABEL_WIDTH));
 }
 
-/// Adds how many recipients get a message and how many rows are skipped. These two counts add up to all rows in the
-/// list.
+/// Adds the number of recipients who get a message and the number of skipped rows. These two counts add up to all rows
+/// in the list.
 pub(super) fn add_recipients(text: &mut StyledText, forecast: &Forecast, inputs: &Inputs) {
     add_heading(text, "Recipients");
     let format =
@@ -103,26 +103,26 @@ pub(super) fn add_messages(text: &mut StyledText, forecast: &Forecast) {
         let is_billed_by_part =
             Channel::ALL.iter().any(|known| known.name() == *channel && known.facts().billed_by_part);
         let parts = match (is_billed_by_part, forecast.sms_parts.first_key_value()) {
-            (true, Some((each, _))) if forecast.sms_parts.len() == 1 => {
-                format!(", {} each", format_count((*each).into(), "part"))
+            (true, Some((parts_each, _))) if forecast.sms_parts.len() == 1 => {
+                format!(", {} each", format_count((*parts_each).into(), "part"))
             }
             _ if parts == messages => String::new(),
             _ => format!(", {}", format_count(*parts, "part")),
         };
         add_labelled(text, channel, [strong(format_thousands(*messages)), plain(format!("{at_most}{parts}"))]);
     }
-    let each = forecast.sms_parts.iter().map(|(parts, messages)| {
+    let part_counts = forecast.sms_parts.iter().map(|(parts, messages)| {
         format!("{} with {}", format_thousands(*messages), format_count((*parts).into(), "part"))
     });
     if forecast.sms_parts.len() > 1 {
-        add_labelled(text, "", [plain(each.collect::<Vec<_>>().join(" · "))]);
+        add_labelled(text, "", [plain(part_counts.collect::<Vec<_>>().join(" · "))]);
     }
-    if let Some(most) = forecast.cost {
+    if let Some(cost) = forecast.cost {
         let currency = forecast.currency.as_deref().unwrap_or_default();
         let amount = |amount| format!("{amount} {currency}").trim_end().to_owned();
-        let likely = forecast.likely_cost.filter(|likely| *likely != most);
+        let likely = forecast.likely_cost.filter(|likely| *likely != cost);
         let likely = likely.map(|likely| format!("{} likely, ", amount(likely)));
-        add_labelled(text, "cost", [plain(likely.unwrap_or_default()), strong(amount(most)), plain(" at most")]);
+        add_labelled(text, "cost", [plain(likely.unwrap_or_default()), strong(amount(cost)), plain(" at most")]);
     }
     if let Some(time) = forecast.describe_duration() {
         add_labelled(text, "time", [time.into()]);
@@ -158,8 +158,8 @@ pub(super) fn add_samples(text: &mut StyledText, samples: &[Sample], columns: us
             let start = format!("{row:<width$}  {:<name_width$} │ ", stage.channel().name());
             let left = columns.saturating_sub(start.chars().count() + 4).max(MIN_MESSAGE_WIDTH);
             let message = escape_to_one_line(message);
-            let shown = console::truncate_str(&message, left, "…").into_owned();
-            text.push(StyledLine::new([dim(start), plain(shown)]).with_indent(4).unbroken());
+            let shortened = console::truncate_str(&message, left, "…").into_owned();
+            text.push(StyledLine::new([dim(start), plain(shortened)]).with_indent(4).unbroken());
             row = String::new();
         }
     }

@@ -1,4 +1,4 @@
-//! Remedies for errors: the `help:` line below the message. Pure.
+//! Remedies for errors: the `help:` line below the message. This module does no I/O.
 //!
 //! Errors of the `campaign_runs` crate have only messages, because only the command line knows its options. Each
 //! suggested command repeats those options of the current command that it needs.
@@ -169,7 +169,7 @@ const START_SANDBOX: &str = "start the sandbox with `campaign sandbox`";
 pub(super) fn is_refused_locally(reason: &str) -> bool {
     ["connection refused by 127.", "connection refused by localhost", "connection refused by [::1]"]
         .iter()
-        .any(|refused| reason.contains(refused))
+        .any(|phrase| reason.contains(phrase))
 }
 
 fn template_hint(refusal: &TemplateRefusal, options: &RepeatedOptions) -> Option<String> {
@@ -440,7 +440,7 @@ fn accept_command(campaign: &Path, gateway: Option<&str>, options: &RepeatedOpti
 
 /// The remedy for a refused plan or approval, if there is one.
 fn plan_hint(refusal: &PlanRefusal, options: &RepeatedOptions) -> Option<String> {
-    let of_campaign = |command: &str, campaign, gateway: &str| {
+    let campaign_command = |command: &str, campaign, gateway: &str| {
         options.command(with_gateway(format!("{command} {}", shell_path(campaign)), Some(gateway)))
     };
     let approve = |digest: &str| options.command(format!("approve {digest} --key FILE"));
@@ -448,16 +448,16 @@ fn plan_hint(refusal: &PlanRefusal, options: &RepeatedOptions) -> Option<String>
         PlanRefusal::Unknown { .. } => format!("create a plan: `{}`", options.command("plan FILE")),
         PlanRefusal::OtherVersion { .. } => format!("plan the campaign again: `{}`", options.command("plan FILE")),
         PlanRefusal::Changed { file, gateway, what, .. } if what.is_empty() => {
-            format!("see what the campaign would send now: `{}`", of_campaign("plan", file, gateway))
+            format!("see what the campaign would send now: `{}`", campaign_command("plan", file, gateway))
         }
         PlanRefusal::Changed { file, gateway, .. } => {
-            format!("undo the changes, or plan the campaign again: `{}`", of_campaign("plan", file, gateway))
+            format!("undo the changes, or plan the campaign again: `{}`", campaign_command("plan", file, gateway))
         }
         PlanRefusal::More { file, gateway, .. } => {
-            format!("to send to all of them, plan the campaign again: `{}`", of_campaign("plan", file, gateway))
+            format!("to send to all of them, plan the campaign again: `{}`", campaign_command("plan", file, gateway))
         }
         PlanRefusal::NobodyLeft { file, gateway, .. } => {
-            format!("finish the run without the plan: `{}`", of_campaign("run", file, gateway))
+            format!("finish the run without the plan: `{}`", campaign_command("run", file, gateway))
         }
         PlanRefusal::Used { digest } => {
             format!("to approve one more run: `{}`", options.command(format!("approve {}", short_digest(digest))))
@@ -468,7 +468,7 @@ fn plan_hint(refusal: &PlanRefusal, options: &RepeatedOptions) -> Option<String>
             format!("run `{}`, then repeat this command with `--plan {digest}`", approve(digest))
         }
         PlanRefusal::Unapproved { digest: None, file: campaign, gateway, .. } => {
-            let plan = of_campaign("plan", campaign, gateway);
+            let plan = campaign_command("plan", campaign, gateway);
             let run = with_gateway(format!("run {}", shell_path(campaign)), Some(gateway));
             let run = options.command(format!("{run} --plan DIGEST"));
             format!("run `{plan}`, then `{}`, then `{run}`", approve("DIGEST"))

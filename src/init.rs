@@ -41,9 +41,10 @@ pub(super) fn create_campaign(context: &Context, args: &InitArgs) -> Result<u8, 
     }
     let width = drafts.iter().map(|draft| draft.path.len()).max().unwrap_or_default();
     let mut text = StyledText::new();
-    for DraftFile { path, description: what, .. } in &drafts {
+    for DraftFile { path, description, .. } in &drafts {
         text.push(
-            StyledLine::success([strong(format!("{path:width$}")), plain(format!("  {what}"))]).with_hang(width + 4),
+            StyledLine::success([strong(format!("{path:width$}")), plain(format!("  {description}"))])
+                .with_hang(width + 4),
         );
     }
     text.extend(list.as_ref().map(describe_list).unwrap_or_default());

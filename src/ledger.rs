@@ -34,12 +34,12 @@ async fn upgrade_tables(context: &Context) -> Result<u8, CommandFailure> {
         context.output.print_object(&json!({ "ledger": place, "upgraded": upgraded, "exit": exit::SUCCESS }));
         return Ok(exit::SUCCESS);
     }
-    let what = match upgraded {
+    let description = match upgraded {
         true => "was upgraded to this version. Processes running an earlier version stop sending and exit with code 74",
         false => "is already at this version; nothing changed",
     };
     let mut text = StyledText::new();
-    text.push(StyledLine::success([plain("the ledger in "), copyable(place), plain(format!(" {what}"))]));
+    text.push(StyledLine::success([plain("the ledger in "), copyable(place), plain(format!(" {description}"))]));
     text.push(StyledLine::next_step(context.output.command("status")));
     context.output.print_done(text, exit::SUCCESS);
     Ok(exit::SUCCESS)
@@ -168,14 +168,14 @@ fn record_help(kind: &RecordKind, output: &Output) -> String {
 }
 
 pub(super) async fn back_up_ledger(context: &Context, folder: &Path) -> Result<u8, CommandFailure> {
-    let (copied, shown) = (context.back_up_ledger(folder).await?, folder.display().to_string());
+    let (copied, folder_name) = (context.back_up_ledger(folder).await?, folder.display().to_string());
     // The suggested command omits the options of this command: the backup itself is its state folder.
     let rest = format!(
         "Keep the backup private: it contains phone numbers and messages. Messages sent from now on are not in it.\n\
          next: campaign ledger check --state-dir {}\n",
-        quote_for_shell(&shown)
+        quote_for_shell(&folder_name)
     );
-    report_copy(context, &shown, copied, "backup of the ledger", &rest)
+    report_copy(context, &folder_name, copied, "backup of the ledger", &rest)
 }
 
 /// Reports the location and the contents of a copy of the ledger, and the next step.

@@ -33,7 +33,7 @@ use super::exit::CommandFailure;
 use campaign_editor::{ColumnUnit, EditorSession, ListCheck, ListOutcome};
 use campaign_runs::Profiles;
 
-/// How long the text must be unchanged before it is checked.
+/// The time for which the text must be unchanged before it is checked.
 const QUIET_PERIOD: Duration = Duration::from_millis(60);
 /// The maximum delay of a check while the text keeps changing.
 const MAX_DELAY: Duration = Duration::from_millis(180);
@@ -70,10 +70,10 @@ enum Event {
 
 /// The state of the protocol.
 enum ServerState {
-    /// Before `initialize`.
+    /// The server has not received `initialize` yet.
     Started,
     Running(Box<EditorSession>),
-    /// After `shutdown`.
+    /// The server has received `shutdown`.
     ShutDown,
 }
 
@@ -81,7 +81,7 @@ struct LanguageServer {
     profiles: Profiles,
     checks: Sender<ListCheck>,
     state: ServerState,
-    /// When the first and the last unchecked change arrived.
+    /// The times at which the first and the last unchecked change arrived.
     changed: Option<(Instant, Instant)>,
 }
 
@@ -334,7 +334,7 @@ fn read_messages(events: &Sender<Event>) {
 
 /// Reads one message: `None` at the end of the stream, and an inner error if only the content is invalid.
 fn read_message(input: &mut impl BufRead) -> io::Result<Option<Result<Message, String>>> {
-    let invalid = |why: &str| io::Error::new(ErrorKind::InvalidData, why.to_owned());
+    let invalid = |reason: &str| io::Error::new(ErrorKind::InvalidData, reason.to_owned());
     let mut length = None;
     let mut header = input.by_ref().take(MAX_HEADER);
     loop {

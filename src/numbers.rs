@@ -50,12 +50,12 @@ pub(super) fn parse_region(typed: Option<&str>) -> Result<Option<Region>, Comman
 pub(super) async fn parse_number_of_campaigns(
     context: &Context,
     typed: &SecretString,
-    given: Option<&str>,
+    region_option: Option<&str>,
     campaign: Option<&str>,
 ) -> Result<Phone, CommandFailure> {
     let national = matches!(parse_phone_number(typed.expose_secret(), None), Err(PhoneProblem::National));
-    if given.is_some() || !national {
-        return parse_number(typed, given);
+    if region_option.is_some() || !national {
+        return parse_number(typed, region_option);
     }
     let regions = load_regions(context, campaign).await?;
     match regions.only_region() {
@@ -74,11 +74,11 @@ pub(super) async fn parse_number_of_campaigns(
 /// If the region does not exist, or the ledger cannot be read.
 pub(super) async fn choose_region_of_file(
     context: &Context,
-    given: Option<&str>,
+    region_option: Option<&str>,
     campaign: Option<&str>,
 ) -> Result<Option<Region>, CommandFailure> {
-    if given.is_some() {
-        return parse_region(given);
+    if region_option.is_some() {
+        return parse_region(region_option);
     }
     let regions = load_regions(context, campaign).await?;
     if let Some(region) = regions.only_region() {
@@ -94,11 +94,11 @@ async fn load_regions(context: &Context, campaign: Option<&str>) -> Result<Campa
 }
 
 /// Describes the region that was derived from the campaigns.
-fn describe_used_region(regions: &CampaignRegions, region: Region, what: &str) -> String {
+fn describe_used_region(regions: &CampaignRegions, region: Region, subject: &str) -> String {
     let names: Vec<&str> = regions.campaigns.iter().flat_map(|(_, names)| names).map(String::as_str).collect();
     match names[..] {
-        [name] => format!("{what} the country code of {region}, the `region` of campaign {name}"),
-        _ => format!("{what} the country code of {region}, the `region` of your {} campaigns", names.len()),
+        [name] => format!("{subject} the country code of {region}, the `region` of campaign {name}"),
+        _ => format!("{subject} the country code of {region}, the `region` of your {} campaigns", names.len()),
     }
 }
 

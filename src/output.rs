@@ -30,7 +30,7 @@ use campaign_runs::CheckedCampaign;
 pub(super) struct Output {
     pub(super) json: bool,
     pub(super) quiet: bool,
-    /// How progress is shown.
+    /// The form in which progress is shown.
     pub(super) progress: ProgressForm,
     /// Whether standard output has colours.
     out_color: bool,
@@ -40,7 +40,7 @@ pub(super) struct Output {
     pub(super) shared_ledger: bool,
     /// The options that suggested commands repeat.
     pub(super) options: RepeatedOptions,
-    /// Why the ledger is not trusted.
+    /// The reason the ledger is not trusted.
     distrusted: Arc<OnceLock<String>>,
     /// Whether a result could not be written.
     unwritten: Arc<AtomicBool>,
@@ -165,9 +165,9 @@ impl Output {
     /// Prints findings. A quiet command omits notes.
     pub(super) fn print_findings(&self, findings: &[Finding]) {
         let is_shown = |finding: &&Finding| !self.quiet || finding.severity > Severity::Note;
-        let shown: Vec<Finding> = findings.iter().filter(is_shown).cloned().collect();
-        if !shown.is_empty() {
-            let text = render_findings_in_columns(&shown, self.error_color, error_terminal_width());
+        let visible: Vec<Finding> = findings.iter().filter(is_shown).cloned().collect();
+        if !visible.is_empty() {
+            let text = render_findings_in_columns(&visible, self.error_color, error_terminal_width());
             progress::with_suspended_line(|| {
                 let _ = writeln!(io::stderr().lock(), "{}", text.trim_end());
             });
@@ -234,19 +234,19 @@ impl Output {
 
     /// Explains an error of the `campaign_runs` crate.
     pub(super) fn explain_error(&self, error: &campaign_runs::Error) -> Explanation {
-        Explanation::of_run_error(error, &self.options)
+        Explanation::from_run_error(error, &self.options)
     }
 
     /// Adds the remedy to the finding that says why `run` would refuse the campaign.
     pub(super) fn add_hint(&self, checked: &mut CheckedCampaign) {
-        let Some(help) = checked.refused.as_ref().and_then(|refused| error_hint(refused, &self.options)) else {
+        let Some(help) = checked.refused.as_ref().and_then(|error| error_hint(error, &self.options)) else {
             return;
         };
-        let refused = checked.findings.iter_mut().filter(|finding| *finding.rule == rules::RUN_REFUSED);
-        refused.for_each(|finding| finding.help = Some(help.clone()));
+        let refusals = checked.findings.iter_mut().filter(|finding| *finding.rule == rules::RUN_REFUSED);
+        refusals.for_each(|finding| finding.help = Some(help.clone()));
     }
 
-    /// How progress is shown in this environment.
+    /// Returns the form in which progress is shown in this environment.
     pub(super) fn progress_form(&self) -> ProgressForm {
         let terminal = io::stderr().is_terminal();
         match self.progress {
@@ -302,8 +302,8 @@ pub(super) fn with_json_version(json: &str) -> String {
 fn mark_untrusted(mut object: Value, reason: &str) -> Value {
     if object.get("exit").is_some() {
         object["exit"] = exit::STORAGE.into();
-        let own = object["error"].as_str().map(|own| format!("{own}; ")).unwrap_or_default();
-        object["error"] = format!("{own}{reason}").into();
+        let earlier = object["error"].as_str().map(|earlier| format!("{earlier}; ")).unwrap_or_default();
+        object["error"] = format!("{earlier}{reason}").into();
     }
     object
 }
@@ -344,17 +344,17 @@ impl<W: Write> RowOutput<W> {
         if self.syntax == RowSyntax::Json {
             return escape_json_controls(text).into_owned();
         }
-        let mut shown = String::with_capacity(text.len());
+        let mut escaped = String::with_capacity(text.len());
         for c in text.chars() {
             self.quoted ^= c == '"';
             match c {
                 // The end of a row, not a line break within a cell.
-                '\n' if !self.quoted => shown.push(c),
-                ' '..='~' => shown.push(c),
-                c => shown.push_str(&escape_to_one_line(c.encode_utf8(&mut [0; 4]))),
+                '\n' if !self.quoted => escaped.push(c),
+                ' '..='~' => escaped.push(c),
+                c => escaped.push_str(&escape_to_one_line(c.encode_utf8(&mut [0; 4]))),
             }
         }
-        shown
+        escaped
     }
 }
 
@@ -364,14 +364,14 @@ impl<W: Write> Write for RowOutput<W> {
             return self.out.write(bytes);
         }
         self.pending.extend_from_slice(bytes);
-        let whole = match std::str::from_utf8(&self.pending) {
+        let valid_length = match std::str::from_utf8(&self.pending) {
             Err(error) if error.error_len().is_none() => error.valid_up_to(),
             _ => self.pending.len(),
         };
-        let rest = self.pending.split_off(whole);
+        let rest = self.pending.split_off(valid_length);
         let text = String::from_utf8_lossy(&std::mem::replace(&mut self.pending, rest)).into_owned();
-        let shown = self.escape(&text);
-        self.out.write_all(shown.as_bytes()).map(|()| bytes.len())
+        let escaped = self.escape(&text);
+        self.out.write_all(escaped.as_bytes()).map(|()| bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -399,8 +399,8 @@ mod tests {
     #[test]
     fn terminal_gets_escaped_rows_and_pipe_gets_every_byte() {
         for chunk in [1, 3, 1_000] {
-            let shown = write_in_chunks(true, RowSyntax::Csv, CSV, chunk);
-            assert_eq!(shown, "row,error\n2,\"x⏎INFO \"\"fake\"\", Київ\"\n3,\\u{1b}[2J\\u{202e}\n");
+            let written = write_in_chunks(true, RowSyntax::Csv, CSV, chunk);
+            assert_eq!(written, "row,error\n2,\"x⏎INFO \"\"fake\"\", Київ\"\n3,\\u{1b}[2J\\u{202e}\n");
             assert_eq!(write_in_chunks(false, RowSyntax::Csv, CSV, chunk), CSV);
             assert_eq!(
                 write_in_chunks(true, RowSyntax::Json, "{\"e\":\"\u{202e}Ї\"}\n", chunk),

@@ -16,7 +16,7 @@ use campaign_core::{private, regular_file};
 const GENERATOR_TAG: &str = "<meta name=\"generator\" content=\"campaign\">";
 /// The number of bytes at the start of a file that are searched for the tag.
 const TAG_SEARCH_BYTES: u64 = 4096;
-/// How long to wait for an error of the program that opens files.
+/// The time for which the command waits for an error of the program that opens files.
 const OPENER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Checks that a page can be written to a path.
@@ -31,7 +31,7 @@ pub(super) fn check_page_path(path: &Path) -> Result<(), CommandFailure> {
 ///
 /// # Errors
 /// If the path is `-`, a folder, or a file that must not be replaced.
-pub(super) fn check_output_path(path: &Path, tag: &str, what: &str) -> Result<(), CommandFailure> {
+pub(super) fn check_output_path(path: &Path, tag: &str, description: &str) -> Result<(), CommandFailure> {
     if path.as_os_str() == "-" {
         return Err(CommandFailure::invalid(
             "a page cannot be written to standard output; specify a file, for example `preview.html`",
@@ -42,8 +42,10 @@ pub(super) fn check_output_path(path: &Path, tag: &str, what: &str) -> Result<()
     }
     match is_replaceable(path, tag) {
         Ok(true) => Ok(()),
-        Ok(false) => Err(CommandFailure::invalid(format!("`{}` already exists and is not {what}", path.display()))
-            .with_help("choose another file")),
+        Ok(false) => {
+            Err(CommandFailure::invalid(format!("`{}` already exists and is not {description}", path.display()))
+                .with_help("choose another file"))
+        }
         Err(error) => Err(unwritable_page(path, &error)),
     }
 }
@@ -81,10 +83,10 @@ fn unwritable_page(path: &Path, error: &io::Error) -> CommandFailure {
 
 /// Opens a page with the default program. If that is impossible, prints the reason and the path of the page.
 pub(super) async fn open_page(output: &Output, path: &Path) {
-    if let Err(why) = try_open_page(path).await {
-        let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let page = quote_for_shell(&whole);
-        output.print_note(&format!("the page was not opened, because {why}; open {page} in a browser"));
+    if let Err(reason) = try_open_page(path).await {
+        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let page = quote_for_shell(&absolute);
+        output.print_note(&format!("the page was not opened, because {reason}; open {page} in a browser"));
     }
 }
 
@@ -93,8 +95,8 @@ pub(super) async fn open_page(output: &Output, path: &Path) {
 /// # Errors
 /// If the page cannot be opened; the error is the reason.
 pub(super) async fn try_open_page(path: &Path) -> Result<(), String> {
-    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let command = opener_command(&whole).ok_or("no graphical display is available")?;
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let command = opener_command(&absolute).ok_or("no graphical display is available")?;
     start_opener(command).await
 }
 

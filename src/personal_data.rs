@@ -131,7 +131,7 @@ fn elsewhere_json(elsewhere: &[(String, RoaringBitmap)]) -> Value {
     elsewhere.iter().map(|(run, rows)| json!({ "run": run, "rows": rows.iter().collect::<Vec<u32>>() })).collect()
 }
 
-/// The most rows of other numbers that are named.
+/// The maximum number of rows of other numbers that are named.
 const MAX_NAMED_ROWS: usize = 10;
 
 /// Describes rows of a run that belong to other numbers.
@@ -175,7 +175,7 @@ fn message_spans(row: &Value, live: bool) -> Vec<Span> {
     join_spans(parts, " · ")
 }
 
-/// What this program cannot remove.
+/// The data that this program cannot remove.
 const NOT_REMOVED_BY_FORGET: &str = "the lists that the number came from, files written by `results --out`, `--excel` or `--people`, backups \
                        of the state folder, and data stored by the gateway";
 
@@ -231,7 +231,7 @@ fn forgotten_json(context: &Context, phone: Phone, forgotten: ForgottenPerson, c
         "unread": unread.collect::<Vec<_>>(), "suppressed": true, "remains": NOT_REMOVED_BY_FORGET, "exit": code,
     });
     let unwritten: Vec<String> =
-        unwritten.into_iter().map(|why| describe_stale_results(&context.output, why)).collect();
+        unwritten.into_iter().map(|stale_results| describe_stale_results(&context.output, stale_results)).collect();
     object["unwritten"] = unwritten.into();
     if !elsewhere.is_empty() {
         object["elsewhere"] = elsewhere_json(&elsewhere);
@@ -273,13 +273,16 @@ fn describe_forgotten(context: &Context, phone: Phone, forgotten: ForgottenPerso
     for UnreadableRun { run, why } in &unread {
         text += &format!("not forgotten: {run} could not be read or written: {}\n", escape_to_one_line(why));
     }
-    for why in unwritten {
-        text += &format!("not forgotten: {}\n", escape_to_one_line(&describe_stale_results(&context.output, why)));
+    for stale_results in unwritten {
+        text += &format!(
+            "not forgotten: {}\n",
+            escape_to_one_line(&describe_stale_results(&context.output, stale_results))
+        );
     }
     text + &format!("next: {}\n", context.output.command(format!("find +{phone}")))
 }
 
-/// What this program cannot remove.
+/// The data that this program cannot remove.
 const NOT_REMOVED_BY_PURGE: &str = "your results files, the lists that recipients came from, backups of the state folder, and data \
                        stored by the gateway";
 
@@ -294,9 +297,9 @@ pub(super) async fn purge_runs(context: &Context, args: &PurgeArgs) -> Result<u8
         confirm_purge(context, before, &old).await?;
     }
     let ordered: Vec<Run> = old.purgeable.iter().map(|view| view.run.clone()).collect();
-    let kept = campaign_runs::purge_runs(&context.adapters(ledger)?, ordered).await?;
-    old.purgeable.retain(|view| !kept.iter().any(|(run, _)| *run == view.run.name()));
-    old.kept.extend(kept);
+    let blocked = campaign_runs::purge_runs(&context.adapters(ledger)?, ordered).await?;
+    old.purgeable.retain(|view| !blocked.iter().any(|(run, _)| *run == view.run.name()));
+    old.kept.extend(blocked);
     report_purge(context, before, &old)
 }
 
@@ -314,7 +317,7 @@ async fn confirm_purge(context: &Context, before: Timestamp, old: &OldRuns) -> R
 }
 
 fn report_purge(context: &Context, before: Timestamp, old: &OldRuns) -> Result<u8, CommandFailure> {
-    let is_kept = |why| old.kept.iter().any(|(_, kept)| *kept == why);
+    let is_kept = |wanted_blocker| old.kept.iter().any(|(_, blocker)| *blocker == wanted_blocker);
     let code = match () {
         () if is_kept(PurgeBlocker::Forgetting) || is_kept(PurgeBlocker::Unreadable) => exit::STORAGE,
         () if is_kept(PurgeBlocker::InDoubt) => exit::IN_DOUBT,
@@ -377,8 +380,8 @@ fn run_line(RunView { run, .. }: &RunView) -> String {
     format!("{} · {}{rehearsal} · {}", run.name(), format_day(ended), format_count(run.recipients, "row"))
 }
 
-fn purge_blocker_name(why: PurgeBlocker) -> &'static str {
-    match why {
+fn purge_blocker_name(blocker: PurgeBlocker) -> &'static str {
+    match blocker {
         PurgeBlocker::Unfinished => "unfinished",
         PurgeBlocker::InDoubt => "in_doubt",
         PurgeBlocker::InUse => "in_use",
@@ -387,9 +390,9 @@ fn purge_blocker_name(why: PurgeBlocker) -> &'static str {
     }
 }
 
-fn explain_kept(context: &Context, run: &str, why: PurgeBlocker) -> String {
-    let first = |what: String| format!("first: {}", context.output.command(what));
-    match why {
+fn explain_kept(context: &Context, run: &str, blocker: PurgeBlocker) -> String {
+    let first = |command: String| format!("first: {}", context.output.command(command));
+    match blocker {
         PurgeBlocker::Unfinished => format!("which is unfinished; {}", first(format!("stop {run} --for-good"))),
         PurgeBlocker::InDoubt => {
             format!("which has rows in doubt; {}", first(format!("resolve {run} --all --as DECISION")))
@@ -430,9 +433,9 @@ async fn show_evidence(context: &Context, phone: Phone, args: &EvidenceArgs) -> 
     let key = args.key.as_deref().map(PrivateKey::read).transpose()?;
     let (person, opt_outs, evidence) = match context.open_existing_ledger().await? {
         None => {
-            let (nobody, opt_outs) = (RecipientRecord::default(), OptOutHistory::default());
-            let evidence = Evidence::from_messages(phone, &nobody, Vec::new(), &opt_outs, Timestamp::now());
-            (nobody, opt_outs, evidence)
+            let (empty_record, opt_outs) = (RecipientRecord::default(), OptOutHistory::default());
+            let evidence = Evidence::from_messages(phone, &empty_record, Vec::new(), &opt_outs, Timestamp::now());
+            (empty_record, opt_outs, evidence)
         }
         Some(ledger) => {
             let ledger = ledger.as_ref();
@@ -490,8 +493,8 @@ fn choose_format(path: &Path) -> Result<EvidenceFormat, CommandFailure> {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("html" | "htm") => page_file::check_page_path(path).map(|()| EvidenceFormat::Page),
         Some("json") => {
-            let what = "evidence written by campaign";
-            page_file::check_output_path(path, EVIDENCE_FORMAT, what).map(|()| EvidenceFormat::Json)
+            let description = "evidence written by campaign";
+            page_file::check_output_path(path, EVIDENCE_FORMAT, description).map(|()| EvidenceFormat::Json)
         }
         _ => Err(CommandFailure::invalid(format!("`{}` must end in `.html` or `.json`", path.display()))),
     }

@@ -43,7 +43,7 @@ pub(super) async fn make_plan(context: &Context, args: &PlanArgs) -> Result<u8, 
         up_to_abroad: args.up_to_abroad,
         ..RunRequest::default()
     };
-    let purpose = LedgerPurpose::of_destination(&inputs.destination);
+    let purpose = LedgerPurpose::from_destination(&inputs.destination);
     let adapters = context.adapters(context.open_ledger(purpose).await?)?;
     let inputs = context.fetch_list(inputs, args.list.fetch, Some(adapters.ledger.as_ref())).await?;
     let waiting = context.output.show_spinner("Reading the list…");
@@ -73,9 +73,9 @@ fn write_plan_page(
         context.output.command(format!("approve {digest}{key}"))
     });
     let run = suggest_run(args, plan, inputs);
-    let shown = MessageSelection { rows: args.rows.as_ref(), most: PAGE_SAMPLES, unmasked: args.page.unmasked };
+    let selection = MessageSelection { rows: args.rows.as_ref(), most: PAGE_SAMPLES, unmasked: args.page.unmasked };
     let run = context.output.command(format!("{run} --plan {digest}"));
-    let page = PlanPage { inputs, plan, shown, approve, run, now: Timestamp::now() };
+    let page = PlanPage { inputs, plan, shown: selection, approve, run, now: Timestamp::now() };
     let (html, _) = render_plan_page(&page, args.page.page_language())?;
     page_file::write_page(path, &html)
 }
@@ -162,13 +162,13 @@ fn run_command_line(
         run += " --now";
     }
     let mut add = |name: &str, value: Option<String>| run.extend(value.map(|value| format!(" --{name} {value}")));
-    let (options, everybody) = (&planned.options, planned.counts.get(RowState::Planned));
+    let (options, recipients) = (&planned.options, planned.counts.get(RowState::Planned));
     add("rows", options.rows.clone());
     add("limit", options.limit.map(|limit| limit.to_string()));
-    add("again", options.again.then(|| everybody.to_string()));
+    add("again", options.again.then(|| recipients.to_string()));
     let profile = inputs.destination.profile();
     let recipients_limit = profile.and_then(|profile| profile.recipients_limit).map(u64::from);
-    add("up-to", recipients_limit.filter(|limit| everybody > *limit).map(|_| everybody.to_string()));
+    add("up-to", recipients_limit.filter(|limit| recipients > *limit).map(|_| recipients.to_string()));
     let abroad_limit = profile.and_then(|profile| profile.abroad_limit).map(u64::from);
     add("up-to-abroad", abroad_limit.filter(|limit| abroad > *limit).map(|_| abroad.to_string()));
     run
@@ -207,15 +207,15 @@ fn report_approval(context: &Context, review: &PlanReview, approval: &Approval, 
     let Approval { digest, by, until, token, standing, .. } = approval;
     if *standing {
         let name = &review.inputs.campaign.brief.name;
-        let what = format!("{by} approved all scheduled runs of {name} until {}", format_local_minute(*until));
-        context.output.print_done(StyledLine::success([plain(what)]), exit::SUCCESS);
+        let message = format!("{by} approved all scheduled runs of {name} until {}", format_local_minute(*until));
+        context.output.print_done(StyledLine::success([plain(message)]), exit::SUCCESS);
         return;
     }
     let (planned, digest) = (&review.planned, short_digest(digest));
     if planned.options.tests_to.is_some() {
         let messages = format_count(planned.messages, "test message");
-        let what = format!("{by} approved {digest} for {messages}, to be sent once");
-        let mut text = StyledText::from(StyledLine::success([plain(what)]));
+        let message = format!("{by} approved {digest} for {messages}, to be sent once");
+        let mut text = StyledText::from(StyledLine::success([plain(message)]));
         text.add_line(0, [plain("Repeat the `campaign test` command to send them.")]);
         context.output.print_done(text, exit::SUCCESS);
         return;
@@ -278,10 +278,10 @@ async fn approve_single_request(
     digest: &str,
     pending: &PendingRequest,
 ) -> Result<u8, CommandFailure> {
-    let gone = || Error::Plan(PlanRefusal::Gone { digest: digest.to_owned() });
-    let shown = fetch_pending_call(pending, digest).await.ok_or_else(gone)?;
+    let not_found = || Error::Plan(PlanRefusal::Gone { digest: digest.to_owned() });
+    let pending_call = fetch_pending_call(pending, digest).await.ok_or_else(not_found)?;
     let consent = consent::consent_for(&context.output, false);
-    let approval = approve_pending(adapters, digest, pending, &shown, consent.as_ref()).await?;
+    let approval = approve_pending(adapters, digest, pending, &pending_call, consent.as_ref()).await?;
     if context.output.json {
         context.output.print_object(&approval_json(&approval.digest, &approval, false));
         return Ok(exit::SUCCESS);

@@ -71,19 +71,19 @@ async fn write_preview_page(context: &Context, args: PreviewArgs, path: PathBuf)
     let rows = select_rows(&args.which, &checked.list)?;
     let (opens, place) = (args.page.open, path.clone());
     let next = context.output.command(send_arguments(&inputs.campaign, args.gateway.as_deref()));
-    let shown = run_blocking(move || {
+    let rendering = run_blocking(move || {
         let (findings, list, cost) = (checked.findings.as_slice(), &checked.list, checked.cost.as_ref());
-        let most = if rows.is_some() { MAX_PAGE_SAMPLES } else { DEFAULT_PAGE_SAMPLES };
-        let shown = MessageSelection { rows: rows.as_ref(), most, unmasked: args.page.unmasked };
-        let page = PreviewPage { inputs: &inputs, list, findings, cost, shown, now };
-        let (html, shown) = render_preview_page(&page, args.page.page_language())?;
-        write_page(&path, &html).map(|()| shown)
+        let max_samples = if rows.is_some() { MAX_PAGE_SAMPLES } else { DEFAULT_PAGE_SAMPLES };
+        let selection = MessageSelection { rows: rows.as_ref(), most: max_samples, unmasked: args.page.unmasked };
+        let page = PreviewPage { inputs: &inputs, list, findings, cost, shown: selection, now };
+        let (html, row_count) = render_preview_page(&page, args.page.page_language())?;
+        write_page(&path, &html).map(|()| row_count)
     });
-    let shown: usize = shown.await??;
+    let row_count: usize = rendering.await??;
     if context.output.json {
-        context.output.print_object(&json!({ "html": place, "rows": shown, "exit": exit::SUCCESS }));
+        context.output.print_object(&json!({ "html": place, "rows": row_count, "exit": exit::SUCCESS }));
     } else {
-        let rows = format_count(shown as u64, "row");
+        let rows = format_count(row_count as u64, "row");
         context.output.print_done(format!("{rows} written to {}\nnext: {next}\n", place.display()), exit::SUCCESS);
     }
     if opens {
@@ -117,13 +117,14 @@ fn show_rows(
     args: &PreviewArgs,
 ) -> Result<(), CommandFailure> {
     let rows = select_rows(&args.which, surveyed)?;
-    let most = if rows.is_none() && !output.json { DEFAULT_SAMPLES } else { usize::MAX };
+    let max_rows = if rows.is_none() && !output.json { DEFAULT_SAMPLES } else { usize::MAX };
     let show = |row, preview: RowPreview<'_>| match output.json {
         true => output.print_object(&preview_json(row, preview)),
         false => output.print_result(describe_row(row, &preview)),
     };
-    let shown = preview_rows(&mut inputs.compile_campaign()?, &surveyed.survey.left_out, rows.as_ref(), most, show);
-    let shown = shown.map_err(|finding| Error::Findings(vec![*finding]))?;
+    let preview_count =
+        preview_rows(&mut inputs.compile_campaign()?, &surveyed.survey.left_out, rows.as_ref(), max_rows, show);
+    let preview_count = preview_count.map_err(|finding| Error::Findings(vec![*finding]))?;
     if !output.json {
         let rows = format_count(surveyed.survey.recipients, "row");
         let next = output.command(send_arguments(&inputs.campaign, args.gateway.as_deref()));
@@ -131,7 +132,7 @@ fn show_rows(
         let currency = inputs.destination.profile().and_then(|profile| profile.currency.as_deref());
         let costs =
             cost.map(|cost| format!(" · sending all of them {}", describe_cost(&cost, currency))).unwrap_or_default();
-        output.print_result(format!("{shown} of {rows}{costs}\nnext: {next}\n"));
+        output.print_result(format!("{preview_count} of {rows}{costs}\nnext: {next}\n"));
     }
     Ok(())
 }

@@ -208,16 +208,16 @@ async fn read_line(prompt: String) -> Result<String, campaign_runs::Error> {
 pub(super) async fn read_hidden_line(prompt: &'static str) -> Result<io::Result<String>, campaign_runs::Error> {
     run_blocking(move || {
         let (mut input, terminal) = (io::stdin().lock(), Term::stderr());
-        let shown = tcgetattr(&input)?;
-        let mut hidden = shown.clone();
+        let settings = tcgetattr(&input)?;
+        let mut hidden = settings.clone();
         // Ctrl-C only ends the line here. If it ended the process, the terminal would stay without echo.
         hidden.local_modes -= LocalModes::ECHO | LocalModes::ISIG;
-        let interrupt = shown.special_codes[SpecialCodeIndex::VINTR];
+        let interrupt = settings.special_codes[SpecialCodeIndex::VINTR];
         hidden.special_codes[SpecialCodeIndex::VEOL] = interrupt;
         // Hide first: a secret that is pasted as soon as the prompt appears must be neither shown nor lost.
         tcsetattr(&input, OptionalActions::Flush, &hidden)?;
         let typed = terminal.write_str(prompt).and_then(|()| input.fill_buf().map(<[u8]>::to_vec));
-        tcsetattr(&input, OptionalActions::Flush, &shown)?;
+        tcsetattr(&input, OptionalActions::Flush, &settings)?;
         let typed = typed?;
         input.consume(typed.len());
         terminal.write_line("")?;

@@ -55,9 +55,9 @@ pub(super) async fn write_results(context: &Context, args: ResultsArgs) -> Resul
     let target =
         ProtectedFiles { state: &state, profiles: &profiles }.results_target_of_run(results.frozen_inputs(), path);
     target.resolve_path().map_err(Error::ResultsPlace)?;
-    let kept = results.write_file(&target).await?;
-    if let Some(kept) = &kept {
-        context.output.print_note(&describe_kept_results(kept));
+    let backup = results.write_file(&target).await?;
+    if let Some(backup) = &backup {
+        context.output.print_note(&describe_kept_results(backup));
     }
     let (path, approvals) = (target.path().display().to_string(), load_approvals(ledger, &run).await?);
     if context.output.json {
@@ -66,9 +66,9 @@ pub(super) async fn write_results(context: &Context, args: ResultsArgs) -> Resul
         context.output.print_object(&object);
     } else {
         // With `--people`, the rows come from all runs of the edition.
-        let shown = if args.people { run.campaign.clone() } else { run.name() };
+        let subject = if args.people { run.campaign.clone() } else { run.name() };
         let mut text = StyledText::new();
-        text.push(StyledLine::success([plain(format!("results of {shown}: ")), copyable(path)]).unbroken());
+        text.push(StyledLine::success([plain(format!("results of {subject}: ")), copyable(path)]).unbroken());
         for approval in &approvals {
             text.add_line(2, [plain(format!("approved by {} on {}", approval.by, format_local_minute(approval.at)))]);
         }
@@ -120,8 +120,9 @@ impl ResultsArgs {
 async fn print_json(output: &Output, run: &Run, results: &RunResults<'_>) -> Result<u8, CommandFailure> {
     let mut out = BufWriter::new(RowOutput::stdout(RowSyntax::Json));
     let unwritten = |error| ResultsError::Write { path: PathBuf::from("standard output"), error };
-    let begun = write!(out, "{{\"version\":{JSON_VERSION},\"run\":{},\"rows\":[", json!(run.name())).map_err(unwritten);
-    let written = match begun {
+    let header =
+        write!(out, "{{\"version\":{JSON_VERSION},\"run\":{},\"rows\":[", json!(run.name())).map_err(unwritten);
+    let written = match header {
         Ok(()) => results.write_json(&mut out).await,
         Err(error) => Err(error),
     };
@@ -159,26 +160,26 @@ pub(super) async fn show_replies(context: &Context, args: RepliesArgs) -> Result
             written => written.map(|_| exit::SUCCESS).map_err(|error| replies_failure(error, Path::new("-"))),
         };
     };
-    let refused = |error: io::Error| {
+    let refuse = |error: io::Error| {
         let help = if error.kind() == ErrorKind::AlreadyExists { "; choose a new file" } else { "" };
         CommandFailure::invalid(format!("cannot write `{}`: {error}{help}", path.display()))
     };
     if path.exists() {
-        return Err(refused(ErrorKind::AlreadyExists.into()));
+        return Err(refuse(ErrorKind::AlreadyExists.into()));
     }
-    let file: File = private::open_file(&path, ExistingFile::Truncate).map_err(refused)?;
+    let file: File = private::open_file(&path, ExistingFile::Truncate).map_err(refuse)?;
     let mut out = BufWriter::new(file);
     let written = write_replies(ledger.as_ref(), &run, &mut out).await;
     let count = written.map_err(|error| replies_failure(error, &path))?;
-    out.flush().and_then(|()| out.get_ref().sync_all()).map_err(refused)?;
+    out.flush().and_then(|()| out.get_ref().sync_all()).map_err(refuse)?;
     if context.output.json {
         context
             .output
             .print_object(&json!({ "run": run.name(), "replies": path, "count": count, "exit": exit::SUCCESS }));
     } else {
-        let what = if count == 1 { "reply".to_owned() } else { "replies".to_owned() };
-        let what = format!("{} {what} to {}: ", format_thousands(count), run.name());
-        let line = StyledLine::success([plain(what), copyable(path.display().to_string())]);
+        let replies = if count == 1 { "reply".to_owned() } else { "replies".to_owned() };
+        let replies = format!("{} {replies} to {}: ", format_thousands(count), run.name());
+        let line = StyledLine::success([plain(replies), copyable(path.display().to_string())]);
         context.output.print_done(line.unbroken(), exit::SUCCESS);
     }
     Ok(exit::SUCCESS)
@@ -334,7 +335,7 @@ fn describe_effect(effect: &CampaignEffect, purchases: &Purchases, has_amounts: 
 
 /// Formats the verdict on a variant compared with the holdout group.
 fn verdict_line(name: &str, arm: &ArmFigures, holdout: &ArmFigures) -> StyledLine {
-    let (meaning, what) = match EffectVerdict::from_proportions(arm.buyers, holdout.buyers) {
+    let (meaning, finding) = match EffectVerdict::from_proportions(arm.buyers, holdout.buyers) {
         EffectVerdict::More => {
             (SpanMeaning::Good, "a higher share of recipients made a purchase than in the holdout group")
         }
@@ -350,7 +351,7 @@ fn verdict_line(name: &str, arm: &ArmFigures, holdout: &ArmFigures) -> StyledLin
                                                          group",
         ),
     };
-    StyledLine::new([strong(name), plain(": "), span(meaning, what)])
+    StyledLine::new([strong(name), plain(": "), span(meaning, finding)])
 }
 
 fn format_percent(share: f64) -> String {

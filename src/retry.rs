@@ -54,12 +54,12 @@ pub(super) async fn report_nothing_to_do(
     error: Error,
 ) -> Result<u8, CommandFailure> {
     let output = &context.output;
-    let (Explanation { message: why, help, .. }, view) =
+    let (Explanation { message: reason, help, .. }, view) =
         (output.explain_error(&error), RunView::load(ledger, run, false).await?);
     let (name, code) = (view.run.name(), exit::exit_code_of_run(&view.run, &view.counts, false));
     if output.json {
         let counts = counts_json(&view.counts);
-        let mut object = json!({ "run": name, "counts": counts, "sent": 0, "why": why, "exit": code });
+        let mut object = json!({ "run": name, "counts": counts, "sent": 0, "why": reason, "exit": code });
         if let Error::Retry(RetryRefusal::Nothing { skipped, .. }) = &error
             && let counts @ Value::Object(_) = not_retried_json(skipped)
         {
@@ -72,7 +72,7 @@ pub(super) async fn report_nothing_to_do(
     } else {
         let next = output.command(format!("status {name}"));
         let help = help.map(|help| format!("help: {help}\n")).unwrap_or_default();
-        output.print_result(format!("{why}\n  {}\n{help}next: {next}\n", format_counts(&view.counts)));
+        output.print_result(format!("{reason}\n  {}\n{help}next: {next}\n", format_counts(&view.counts)));
     }
     Ok(code)
 }
@@ -80,8 +80,8 @@ pub(super) async fn report_nothing_to_do(
 /// The rows that a retry did not send, by reason. Null if there are none.
 pub(super) fn not_retried_json(skipped: &SkippedRetries) -> Value {
     let SkippedRetries { delivered, under_way, unconfirmed, excluded } = skipped;
-    let by_gateway = [("delivered", delivered), ("under_way", under_way), ("unconfirmed", unconfirmed)];
-    let counts = by_gateway.into_iter().chain(excluded.iter().map(|(reason, rows)| (*reason, rows)));
+    let gateway_reasons = [("delivered", delivered), ("under_way", under_way), ("unconfirmed", unconfirmed)];
+    let counts = gateway_reasons.into_iter().chain(excluded.iter().map(|(reason, rows)| (*reason, rows)));
     let counts: Map<String, Value> =
         counts.filter(|(_, rows)| **rows > 0).map(|(reason, rows)| (reason.to_owned(), (*rows).into())).collect();
     if counts.is_empty() { Value::Null } else { counts.into() }

@@ -85,8 +85,8 @@ fn describe_started(address: SocketAddr, base_url: &str, async_url: &str, key: &
 }
 
 /// Chooses the API key of the sandbox. A sandbox that other machines can reach must be given a key.
-fn choose_key(listen: SocketAddr, given: Option<String>) -> Result<String, CommandFailure> {
-    match given {
+fn choose_key(listen: SocketAddr, option: Option<String>) -> Result<String, CommandFailure> {
+    match option {
         Some(key) => Ok(key),
         None if listen.ip().to_canonical().is_loopback() => Ok(DEFAULT_KEY.to_owned()),
         None => Err(CommandFailure::invalid(format!(

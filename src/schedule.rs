@@ -52,8 +52,8 @@ pub(super) fn not_due_failure(campaign: &Path, schedule: &Schedule, output: &Out
             .with_help(format!("to send it now: `{at_once}`"))
         }
         None => {
-            let (over, status) = (ScheduleRefusal::Over { file: campaign.to_owned() }, output.command("status"));
-            CommandFailure::invalid(over.to_string()).with_help(format!(
+            let (expired, status) = (ScheduleRefusal::Over { file: campaign.to_owned() }, output.command("status"));
+            CommandFailure::invalid(expired.to_string()).with_help(format!(
                 "{FUTURE_DATE_HINT}; to send it now, use `{status}` to check that it has not been sent yet, then run \
                  `{at_once}`"
             ))
@@ -163,8 +163,8 @@ fn schedule_details(view: &ScheduleView) -> StyledText {
     let mut text = StyledText::new();
     if let Some(SkippedOccurrence { occurrence, record }) = &view.skipped {
         let date = format_occurrence(occurrence);
-        let why = format!(" · {date} was skipped: {}", record.why);
-        text.push(StyledLine::attention([strong(view.name.as_str()), plain(why)]));
+        let skip_note = format!(" · {date} was skipped: {}", record.why);
+        text.push(StyledLine::attention([strong(view.name.as_str()), plain(skip_note)]));
         record.findings.iter().for_each(|finding| add_finding(&mut text, finding));
     }
     if !view.findings.is_empty() {
@@ -209,7 +209,7 @@ async fn change_schedule(context: &Context, name: &str, order: ScheduleOrder) ->
     Ok(exit::SUCCESS)
 }
 
-/// Describes the unfinished runs of a campaign, which a change of its schedule does not stop.
+/// Describes the unfinished runs of a campaign, which a change to its schedule does not stop.
 async fn describe_unfinished_runs(
     output: &Output,
     ledger: &dyn Ledger,
@@ -262,8 +262,8 @@ fn show_next(context: &Context, args: &NextArgs) -> Result<u8, CommandFailure> {
     let options = &context.output.options;
     if next.is_empty() {
         let check = options.command(format!("check {}", shell_path(&args.file)));
-        let over = ScheduleRefusal::Over { file: args.file.clone() };
-        context.output.print_result(format!("{over}\n{FUTURE_DATE_HINT}\nnext: {check}\n"));
+        let expired = ScheduleRefusal::Over { file: args.file.clone() };
+        context.output.print_result(format!("{expired}\n{FUTURE_DATE_HINT}\nnext: {check}\n"));
         return Ok(exit::SUCCESS);
     }
     let text: String = next.iter().map(|next| format!("{}\n", format_occurrence(next))).collect();
@@ -291,9 +291,9 @@ fn occurrence_json(occurrence: &Occurrence) -> serde_json::Value {
 /// Formats an occurrence. A zone such as `Etc/GMT+2` is shown with its offset and its current time, because the sign in
 /// its name is inverted.
 pub(super) fn format_occurrence(occurrence: &Occurrence) -> String {
-    let shown = occurrence.local_time();
-    let words = shown.strftime("%a %-d %b %Y, %H:%M");
-    let instead = match shown.datetime() == occurrence.nominal {
+    let local_time = occurrence.local_time();
+    let words = local_time.strftime("%a %-d %b %Y, %H:%M");
+    let instead = match local_time.datetime() == occurrence.nominal {
         true => String::new(),
         false => format!(", instead of {}, which the clock change skips", occurrence.format_nominal()),
     };
@@ -362,12 +362,12 @@ fn describe_event(event: &ScheduleEvent, options: &RepeatedOptions) -> String {
         }
         ScheduleEvent::Ended { schedule, occurrence, ended, same_text } => {
             let (name, counts) = (ended.run.name(), format_counts_with_partial(&ended.counts, ended.in_part));
-            let how = match &ended.stop {
+            let outcome = match &ended.stop {
                 Some(stop) => format!("stopped: {}", stop.reason),
                 None => "finished".to_owned(),
             };
             let same = if *same_text { "; the message was the same as the previous one" } else { "" };
-            format!("{} · {name} {how} · {counts}{same}", title(schedule, occurrence))
+            format!("{} · {name} {outcome} · {counts}{same}", title(schedule, occurrence))
         }
         ScheduleEvent::Broke { schedule, occurrence, why } => {
             format!("{} · failed: {why}", title(schedule, occurrence))

@@ -80,7 +80,8 @@ async fn run_server(context: &Context, args: ServeArgs) -> Result<u8, CommandFai
     let pages = build_pages(&args, adapters.clone(), &views).await?;
     let mut app = web::pages(Arc::clone(&pages));
     if let Some(token) = args.token_file.clone() {
-        let token = TokenFile::open(token).map_err(|why| CommandFailure::invalid(format!("`--token-file`: {why}")))?;
+        let token =
+            TokenFile::open(token).map_err(|problem| CommandFailure::invalid(format!("`--token-file`: {problem}")))?;
         app = app.merge(web::api(Arc::clone(&views), adapters.clone(), token));
     }
     let mut monitoring = web::health(Arc::clone(&health));

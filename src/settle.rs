@@ -44,8 +44,8 @@ pub(super) async fn reconcile_run(context: &Context, args: ReconcileArgs) -> Res
     let resume = context.output.resume_command(ledger.as_ref(), &reconciled.released.run).await;
     let exit = exit::exit_code_of_reconciliation(&reconciled, polled_messages);
     report_reconciliation(context, &reconciled, resume, exit);
-    if let Some(why) = reconciled.released.stale_results {
-        context.output.print_note(&describe_stale_results(&context.output, why));
+    if let Some(stale_results) = reconciled.released.stale_results {
+        context.output.print_note(&describe_stale_results(&context.output, stale_results));
     }
     Ok(exit)
 }
@@ -76,14 +76,14 @@ fn report_reconciliation(
             "unresolved": unresolved, "unclear": unclear, "blind": blind > 0, "counts": counts_json(counts), "exit": exit, "next": next,
         }));
     }
-    let what = match reconciliation.asked == 0 && left == 0 {
+    let result = match reconciliation.asked == 0 && left == 0 {
         true => "no rows are in doubt".to_owned(),
         false => describe_reconciliation(reconciliation),
     };
     let mut text = StyledText::new();
     text.push(match left {
-        0 => StyledLine::success([strong(name), plain(format!(": {what}"))]),
-        _ => StyledLine::attention([strong(name), plain(format!(": {what}"))]),
+        0 => StyledLine::success([strong(name), plain(format!(": {result}"))]),
+        _ => StyledLine::attention([strong(name), plain(format!(": {result}"))]),
     });
     text.add_line(2, status::count_spans(counts, 0));
     if counts.get(RowState::InDoubt) > 0 {
@@ -117,12 +117,12 @@ fn describe_polled(polled: &PollCounts) -> String {
         format_count(asked, "message"),
         format_thousands(updated)
     );
-    for (count, what) in [
+    for (count, description) in [
         (blind, choose_plural(blind, "with an inconclusive response", "with inconclusive responses")),
         (unclear, "without a usable response"),
     ] {
         if count > 0 {
-            text += &format!(", {} {what}", format_thousands(count));
+            text += &format!(", {} {description}", format_thousands(count));
         }
     }
     if left > 0 {
@@ -151,8 +151,8 @@ pub(super) async fn resolve_doubt(context: &Context, args: ResolveArgs) -> Resul
     let resume = context.output.resume_command(ledger.as_ref(), &run).await;
     report_resolution(context, decision, &resolved, resume);
     let exit = exit::exit_code_of_released_run(&resolved.released);
-    if let Some(why) = resolved.released.stale_results {
-        context.output.print_note(&describe_stale_results(&context.output, why));
+    if let Some(stale_results) = resolved.released.stale_results {
+        context.output.print_note(&describe_stale_results(&context.output, stale_results));
     }
     Ok(exit)
 }
@@ -181,11 +181,11 @@ fn report_resolution(
         }));
     }
     let rows = format_count(*rows, "row");
-    let what = match decision {
+    let effect = match decision {
         DecisionArg::SendAgain => format!("{rows} will be sent again"),
         DecisionArg::Sent | DecisionArg::NotSent => format!("resolved {rows} as {}", decision.name().replace('-', " ")),
     };
-    let mut text = format!("{name}: {what}\n  {}\n", format_counts(counts));
+    let mut text = format!("{name}: {effect}\n  {}\n", format_counts(counts));
     if decision == DecisionArg::Sent {
         text += "  Later runs skip these recipients, unless the gateway confirms that it did not send the message.\n";
     }
@@ -214,12 +214,12 @@ pub(super) async fn stop_run(context: &Context, args: StopArgs) -> Result<u8, Co
 /// Shows the rows that will be cancelled, and asks for confirmation.
 async fn confirm_cancellation(context: &Context, run: &Run, cancellation: &Cancellation) -> Result<(), CommandFailure> {
     let (name, rows) = (run.name(), format_count(cancellation.count_rows(), "row"));
-    let through = if run.live { format!("through {}", run.gateway) } else { "a rehearsal".to_owned() };
+    let destination = if run.live { format!("through {}", run.gateway) } else { "a rehearsal".to_owned() };
     let title = format!("Stop {name} for good and cancel {rows}?");
     let counts = format!("{}: {}", format_count(run.recipients, "row"), format_counts(&cancellation.counts));
     let mut prompt = ConfirmationPrompt::new(title, ExpectedAnswer::Yes, format!("cancel {rows}"))
         .with_otherwise("keep the run")
-        .with_fact("run", format!("{through} · {counts}"))
+        .with_fact("run", format!("{destination} · {counts}"))
         .with_note("The run cannot be resumed.");
     if run.live {
         prompt.add_note("A later `run` of the same edition skips these recipients, unless you pass `--again`.");
@@ -246,12 +246,12 @@ fn report_stop_request(context: &Context, run: &Run, stopping: bool) -> u8 {
         context.output.print_object(&json!({ "run": name, "stopping": stopping, "exit": exit::SUCCESS }));
         return exit::SUCCESS;
     }
-    let what = match stopping {
+    let status = match stopping {
         true => "stops once the requests in flight are complete",
         false => "is not being sent, so there is nothing to stop",
     };
     let next = context.output.command(format!("status {name}"));
-    context.output.print_done(format!("{name} {what}\nnext: {next}\n"), exit::SUCCESS);
+    context.output.print_done(format!("{name} {status}\nnext: {next}\n"), exit::SUCCESS);
     exit::SUCCESS
 }
 
@@ -285,8 +285,8 @@ fn report_cancelled(context: &Context, CancelledRun { rows, released }: Cancelle
         let text = format!("{name} is stopped for good: {rows} cancelled\n  {counts}\n{schedule}next: {next}\n");
         context.output.print_done(&text, exit);
     }
-    if let Some(why) = released.stale_results {
-        context.output.print_note(&describe_stale_results(&context.output, why));
+    if let Some(stale_results) = released.stale_results {
+        context.output.print_note(&describe_stale_results(&context.output, stale_results));
     }
     exit
 }

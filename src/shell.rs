@@ -81,10 +81,11 @@ fn log_filter(global: &GlobalOptions, variable: Option<&str>) -> Targets {
     let requested: Targets = variable.and_then(|directives| directives.parse().ok()).unwrap_or_default();
     let within = |target: &str| target == OURS || target.starts_with("campaign_");
     let default = requested.default_level().map(|level| (OURS.to_owned(), level));
-    let ours = requested.iter().filter(|(target, _)| within(target)).map(|(target, level)| (target.to_owned(), level));
-    let ours: Vec<(String, LevelFilter)> = default.into_iter().chain(ours).collect();
-    if !ours.is_empty() {
-        return Targets::new().with_targets(ours);
+    let own_targets =
+        requested.iter().filter(|(target, _)| within(target)).map(|(target, level)| (target.to_owned(), level));
+    let own_targets: Vec<(String, LevelFilter)> = default.into_iter().chain(own_targets).collect();
+    if !own_targets.is_empty() {
+        return Targets::new().with_targets(own_targets);
     }
     Targets::new().with_target(OURS, log_level(global))
 }
@@ -117,8 +118,8 @@ pub(super) fn start_log(global: &GlobalOptions) {
 }
 
 /// Prints the JSON Schema of a file format.
-pub(super) fn print_schema(context: &Context, of: SchemaOf) -> u8 {
-    let schema = match of {
+pub(super) fn print_schema(context: &Context, kind: SchemaOf) -> u8 {
+    let schema = match kind {
         SchemaOf::Campaign => campaign_manifest::campaign_schema(),
         SchemaOf::Gateways => campaign_manifest::gateways_schema(),
         SchemaOf::Scenario => campaign_sandbox::scenario_schema(),
@@ -232,10 +233,11 @@ fn fish_script() -> String {
     let mut lines = String::new();
     for kind in KINDS {
         for path in commands_with(kind) {
-            let seen: Vec<String> = path.split(' ').map(|word| format!("__fish_seen_subcommand_from {word}")).collect();
+            let conditions: Vec<String> =
+                path.split(' ').map(|word| format!("__fish_seen_subcommand_from {word}")).collect();
             lines += &format!(
                 "complete -c campaign -n \"{}\" -a \"(campaign completions --names {kind} 2>/dev/null)\"\n",
-                seen.join("; and ")
+                conditions.join("; and ")
             );
         }
     }

@@ -36,7 +36,7 @@ pub(super) async fn show_messages(context: &Context, args: ShowArgs) -> Result<u
     let copies = load_copies(ledger.as_ref(), &run).await?;
     let frozen = FrozenInputs::from_copies(&copies)?;
     let last = read_last_row(ledger.as_ref(), &run).await?;
-    let most = if context.output.json { MAX_IN_JSON } else { MAX_SHOWN };
+    let limit = if context.output.json { MAX_IN_JSON } else { MAX_SHOWN };
     if !args.selection.names_one_recipient() {
         if let Some(row) = args.selection.rows.as_ref().map(RowSet::last_row).filter(|row| *row > last) {
             return Err(Error::NoSuchRow { row, last }.into());
@@ -44,15 +44,15 @@ pub(super) async fn show_messages(context: &Context, args: ShowArgs) -> Result<u
         let selection = args.selection.row_selection(frozen.brief.region)?;
         let rows =
             RunResults::open(ledger.as_ref(), &run, owned).await?.with_selection(selection).load_listed_rows().await?;
-        let shown: RoaringBitmap = rows.iter().take(most).collect();
-        let recipients = find_recipients_by_row(&copies, &frozen, &shown)?;
+        let listed: RoaringBitmap = rows.iter().take(limit).collect();
+        let recipients = find_recipients_by_row(&copies, &frozen, &listed)?;
         let histories = MessageHistory::load_all(ledger.as_ref(), &run, owned, &recipients).await?;
-        show_all(context, &run, &histories, rows.len() - shown.len());
+        show_all(context, &run, &histories, rows.len() - listed.len());
         return Ok(exit::SUCCESS);
     }
     let key = recipient_key(&run, last, &args.selection, &frozen.brief)?;
     let recipients = find_recipients(&copies, &frozen, key)?;
-    let (histories, more) = MessageHistory::load_to_number(ledger.as_ref(), &run, owned, &recipients, most).await?;
+    let (histories, more) = MessageHistory::load_to_number(ledger.as_ref(), &run, owned, &recipients, limit).await?;
     match histories.as_slice() {
         [] => return Err(unknown_recipient(&run, key)),
         [history] if context.output.json => context.output.print_object(&history_json(&run, history)),
@@ -76,11 +76,11 @@ fn show_all(context: &Context, run: &Run, histories: &[MessageHistory], more: u6
         text.extend(render_history(run, history, |event| !matches!(event, HistoryEvent::Answer { .. })));
         text.add_blank();
     }
-    let shown = histories.len() as u64;
-    let count = match shown {
+    let listed = histories.len() as u64;
+    let count = match listed {
         0 => format!("{name}: no messages match this selection"),
-        _ if more > 0 => format!("{name}: {shown} of {}", format_count(shown + more, "message")),
-        _ => format!("{name}: {}", format_count(shown, "message")),
+        _ if more > 0 => format!("{name}: {listed} of {}", format_count(listed + more, "message")),
+        _ => format!("{name}: {}", format_count(listed, "message")),
     };
     text.add_line(0, [count.into()]);
     if histories.is_empty() || more > 0 {
@@ -191,12 +191,12 @@ fn outcome_json(outcome: &OperationOutcome) -> Value {
 
 /// A change of a message as JSON.
 fn change_json(change: &RowChange) -> Value {
-    let decided = |what: &str, by: &Author, why: Option<&String>| {
+    let decided = |decision: &str, by: &Author, why: Option<&String>| {
         let (by, rule) = match by {
             Author::Person(name) => (Some(name), None),
             Author::Policy(rule) => (None, Some(rule)),
         };
-        json!({ "what": what, "by": by, "rule": rule, "why": why })
+        json!({ "what": decision, "by": by, "rule": rule, "why": why })
     };
     match change {
         RowChange::Found { status, msg_id, channel } => {
@@ -301,7 +301,7 @@ fn describe_outcome(outcome: &OperationOutcome) -> String {
 }
 
 fn describe_change(change: &RowChange) -> String {
-    let because = |why: &Option<String>| why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+    let because = |reason: &Option<String>| reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
     let decided =
         |by: &Author| if campaign_runs::is_known_author(by) { format!(", decided by {by}") } else { String::new() };
     match change {
@@ -322,9 +322,9 @@ fn describe_change(change: &RowChange) -> String {
                 format_count((*asked).into(), "time")
             )
         }
-        RowChange::AssumedSent { by, why } => format!("marked as sent{}{}", decided(by), because(why)),
-        RowChange::NotSent { by, why } => format!("marked as not sent{}{}", decided(by), because(why)),
-        RowChange::SendAgain { by, why } => format!("will be sent again{}{}", decided(by), because(why)),
+        RowChange::AssumedSent { by, why: reason } => format!("marked as sent{}{}", decided(by), because(reason)),
+        RowChange::NotSent { by, why: reason } => format!("marked as not sent{}{}", decided(by), because(reason)),
+        RowChange::SendAgain { by, why: reason } => format!("will be sent again{}{}", decided(by), because(reason)),
         RowChange::Retry { by, order: _ } => format!("will be retried as a new message{}", decided(by)),
     }
 }

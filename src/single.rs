@@ -43,7 +43,7 @@ pub(super) async fn send_test(context: &Context, args: TestArgs) -> Result<u8, C
             render_message_preview(first, &message.content)
         ));
     }
-    let purpose = LedgerPurpose::of_destination(&inputs.destination);
+    let purpose = LedgerPurpose::from_destination(&inputs.destination);
     let adapters = context.adapters(context.open_ledger(purpose).await?)?;
     let order = TestOrder { inputs: &inputs, message: &message, phones: &phones };
     let (consent, outside) =
@@ -74,11 +74,11 @@ pub(super) async fn send_test(context: &Context, args: TestArgs) -> Result<u8, C
         }
     }
     if output.json {
-        let shown = preview_json(message.row, RowPreview::Message { phone: first, content: message.content });
+        let preview = preview_json(message.row, RowPreview::Message { phone: first, content: message.content });
         output.print_object(&json!({
             "campaign": name,
             "row": message.row.get(),
-            "operation": shown.get("operation").cloned().unwrap_or(Value::Null),
+            "operation": preview.get("operation").cloned().unwrap_or(Value::Null),
             "tests": tests,
             "exit": code,
         }));
@@ -95,7 +95,7 @@ pub(crate) async fn run_single_operation(
 ) -> Result<u8, CommandFailure> {
     let phone = parse_number(&args.phone, args.region.as_deref())?;
     let destination = choose_destination(context, args.gateway.as_deref())?;
-    let purpose = LedgerPurpose::of_destination(&destination);
+    let purpose = LedgerPurpose::from_destination(&destination);
     let single = SingleOperation::with_profile_key(operation, phone, destination)?;
     let adapters = context.adapters(context.open_ledger(purpose).await?)?;
     let confirmed = single.confirm(adapters, consent::consent_for(&context.output, args.yes).as_ref()).await?;
@@ -134,7 +134,7 @@ pub(super) struct SingleReport<'a> {
     pub(super) exit: u8,
     /// The gateway's answer as JSON.
     answer: Option<&'a str>,
-    /// Why an answer is missing, or why the command ended early.
+    /// The reason an answer is missing, or the command ended early.
     error: Option<String>,
     next: String,
 }

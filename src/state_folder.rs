@@ -26,7 +26,7 @@ pub(super) enum LedgerPurpose {
 
 impl LedgerPurpose {
     /// The purpose of a run, a plan or a single message with this destination.
-    pub(super) fn of_destination(destination: &Destination) -> Self {
+    pub(super) fn from_destination(destination: &Destination) -> Self {
         if destination.is_live() { Self::Sending } else { Self::Rehearsal }
     }
 }
@@ -40,7 +40,7 @@ pub(super) enum StateFolder {
     Own(PathBuf),
     /// The system ledger, which this user can change.
     System {
-        /// Its folder.
+        /// The folder of the system.
         system: PathBuf,
         /// The folder that this user would have without a system ledger.
         own: Option<PathBuf>,
@@ -152,7 +152,7 @@ mod tests {
 
     use super::*;
 
-    fn own() -> PathBuf {
+    fn own_folder() -> PathBuf {
         PathBuf::from("/home/olena/.local/state/campaign")
     }
 
@@ -160,7 +160,7 @@ mod tests {
     fn named_folder_wins_over_the_system_ledger() {
         let system = tempfile::tempdir().unwrap();
         let named = PathBuf::from("elsewhere");
-        let chosen = StateFolder::choose(Some(named.clone()), system.path(), Some(own()));
+        let chosen = StateFolder::choose(Some(named.clone()), system.path(), Some(own_folder()));
         assert_eq!(chosen, Some(StateFolder::Named(named)));
     }
 
@@ -168,9 +168,13 @@ mod tests {
     fn user_folder_is_used_without_a_system_ledger() {
         let folder = tempfile::tempdir().unwrap();
         let missing = folder.path().join("campaign");
-        assert_eq!(StateFolder::choose(None, &missing, Some(own())), Some(StateFolder::Own(own())));
+        assert_eq!(StateFolder::choose(None, &missing, Some(own_folder())), Some(StateFolder::Own(own_folder())));
         std::fs::write(&missing, "").unwrap();
-        assert_eq!(StateFolder::choose(None, &missing, Some(own())), Some(StateFolder::Own(own())), "a file");
+        assert_eq!(
+            StateFolder::choose(None, &missing, Some(own_folder())),
+            Some(StateFolder::Own(own_folder())),
+            "a file"
+        );
         assert_eq!(StateFolder::choose(None, &missing, None), None);
     }
 
@@ -182,8 +186,8 @@ mod tests {
         set_permissions(system.path(), Permissions::from_mode(0o500)).unwrap();
         // The superuser can change every folder.
         if !rustix::process::geteuid().is_root() {
-            let beside = StateFolder::BesideSystem { own: own(), system: system.path().to_owned() };
-            assert_eq!(StateFolder::choose(None, system.path(), Some(own())), Some(beside));
+            let beside = StateFolder::BesideSystem { own: own_folder(), system: system.path().to_owned() };
+            assert_eq!(StateFolder::choose(None, system.path(), Some(own_folder())), Some(beside));
             assert_eq!(StateFolder::choose(None, system.path(), None), None);
         }
     }

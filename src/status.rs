@@ -253,7 +253,7 @@ async fn watch_run(context: &Context, name: Option<&str>) -> Result<u8, CommandF
     }
 }
 
-/// Returns how long to pause after a read that took this long.
+/// Returns the pause after a read that took this long.
 fn pause_after(took: Duration) -> Duration {
     MIN_INTERVAL.max(took.saturating_mul(READING_SHARE))
 }
@@ -282,7 +282,7 @@ struct WatchScreen<'a> {
 }
 
 enum WatchDisplay {
-    /// In place, over this many rows of the terminal.
+    /// The progress is drawn in place, over this many rows of the terminal.
     Terminal(Term, usize),
     /// A line for each change; the last one without its time.
     Lines(String),
@@ -396,7 +396,7 @@ fn with_time(mut object: Value) -> Value {
     object
 }
 
-/// Draws a text in place of the previous text, and returns how many terminal rows the new text occupies.
+/// Draws a text in place of the previous text, and returns the number of terminal rows that the new text occupies.
 fn draw_text(term: &Term, before: usize, text: &StyledText, color: bool) -> usize {
     let columns = term.size_checked().map_or(80, |(_, columns)| usize::from(columns).max(1));
     let text = text.render(Some(columns), color);

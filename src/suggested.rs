@@ -52,20 +52,20 @@ impl Display for RepeatedOptions {
 impl RepeatedOptions {
     /// Formats a command to suggest; `arguments` begin with the subcommand.
     ///
-    /// Other code must not write such a command; `tests/house.rs` checks this.
+    /// Other code must not write this command; `tests/house.rs` checks this.
     pub(super) fn command(&self, arguments: impl Display) -> String {
         format!("campaign {arguments}{self}")
     }
 
     /// Formats the command that shows a part of a profile's gateway account.
     pub(super) fn view_command(&self, view: AccountView, profile: &str) -> String {
-        let what = match view {
+        let action = match view {
             AccountView::Balance => "balance",
             AccountView::Senders => "senders",
             AccountView::Templates(TemplateChannel::Sms) => "templates list",
             AccountView::Templates(TemplateChannel::Viber) => "viber-templates list",
         };
-        self.command(with_gateway(format!("gateway {what}"), Some(profile)))
+        self.command(with_gateway(format!("gateway {action}"), Some(profile)))
     }
 }
 
@@ -75,7 +75,7 @@ impl Output {
         self.options.command(arguments)
     }
 
-    /// How to repair a ledger that failed.
+    /// Describes how to repair a ledger that failed.
     pub(super) fn describe_ledger_repair(&self) -> &'static str {
         match self.shared_ledger {
             true => "check the ledger database and the connection to it",
@@ -150,8 +150,10 @@ impl Output {
 
 /// The path of a file as the operator types it in the current folder.
 pub(super) fn shell_path(path: &Path) -> String {
-    let here = std::env::current_dir().ok();
-    let within = here.and_then(|here| path.strip_prefix(here).ok()).filter(|within| *within != Path::new(""));
+    let current_dir = std::env::current_dir().ok();
+    let within = current_dir
+        .and_then(|current_dir| path.strip_prefix(current_dir).ok())
+        .filter(|within| *within != Path::new(""));
     let path = within.unwrap_or(path);
     // A path with a leading dash would be parsed as an option.
     if path.as_os_str().as_encoded_bytes().starts_with(b"-") {

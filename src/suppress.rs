@@ -118,8 +118,8 @@ async fn list_opt_outs(context: &Context, args: &SuppressListArgs) -> Result<(),
 
 /// Formats an entry of the suppression list.
 fn opt_out_line(opt_out: &OptOut) -> String {
-    let who = opt_out.who.phone().map_or_else(|| "a forgotten number".to_owned(), |phone| format!("+{phone}"));
-    format!("{who} · {}", describe_opt_out(opt_out))
+    let recipient = opt_out.who.phone().map_or_else(|| "a forgotten number".to_owned(), |phone| format!("+{phone}"));
+    format!("{recipient} · {}", describe_opt_out(opt_out))
 }
 
 /// Describes an opt-out: scope, reason, source and date.
@@ -287,7 +287,7 @@ fn import_failure(error: Error) -> CommandFailure {
     }
 }
 
-/// Shows the new entries, and asks the operator to type how many entries are new.
+/// Shows the new entries, and asks the operator to type the number of new entries.
 async fn confirm_import(
     context: &Context,
     args: &ImportArgs,
@@ -415,9 +415,9 @@ async fn remove_number(
         let listed = campaign_runs::list_opt_outs(ledger.as_ref(), phone, terms).await?;
         remaining = find_remaining_opt_outs(ledger.as_ref(), phone, terms).await?;
         if !args.yes && !listed.is_empty() {
-            let what = format_count(listed.len() as u64, "opt-out");
-            let title = format!("Remove {what} for +{phone}?");
-            let mut prompt = ConfirmationPrompt::new(title, ExpectedAnswer::Yes, format!("remove {what}"));
+            let count = format_count(listed.len() as u64, "opt-out");
+            let title = format!("Remove {count} for +{phone}?");
+            let mut prompt = ConfirmationPrompt::new(title, ExpectedAnswer::Yes, format!("remove {count}"));
             for (index, entry) in listed.iter().enumerate() {
                 prompt.add_fact(if index == 0 { "opt-outs" } else { "" }, [describe_opt_out(entry).trim().into()]);
             }
@@ -431,7 +431,7 @@ async fn remove_number(
             require_confirmation(
                 &context.output,
                 prompt,
-                &format!("removing {what} of a recipient"),
+                &format!("removing {count} of a recipient"),
                 "Nothing was changed.",
             )
             .await?;
@@ -456,12 +456,12 @@ async fn remove_number(
         text += &format!("; it had been on the list since {}\n", format_local_minute(*at));
     }
     if removed.is_empty() {
-        let why = match (&terms.scope, &general) {
+        let explanation = match (&terms.scope, &general) {
             (Some(scope), Some(_)) => format!("has no separate opt-out from {}", name_scope(scope)),
             (Some(scope), None) => format!("is not on the list for {}", name_scope(scope)),
             (None, _) => "is not on the list".to_owned(),
         };
-        text = format!("+{phone} {why}; nothing was changed\n");
+        text = format!("+{phone} {explanation}; nothing was changed\n");
     }
     if let Some(general) = &general {
         text += &format!("  {}\n", describe_general_opt_out(general));
@@ -628,9 +628,9 @@ fn unknown_import(source: &str, found: &ImportedEntries) -> CommandFailure {
         Some(near) => failure.with_help(format!("did you mean `{}`?", escape_to_one_line(near))),
         None if files.is_empty() => failure,
         None => {
-            let shown: Vec<String> =
+            let listed: Vec<String> =
                 files.iter().take(MAX_SHOWN_IMPORTS).map(|file| format!("`{}`", escape_to_one_line(file))).collect();
-            failure.with_help(format!("imported files: {}", shown.join(", ")))
+            failure.with_help(format!("imported files: {}", listed.join(", ")))
         }
     }
 }

@@ -517,9 +517,9 @@ pub(super) fn draw_bar(done: u64, total: u64, cells: usize) -> (String, String) 
 
 /// Draws a sparkline: one character for each number, in order.
 pub(super) fn draw_sparkline(numbers: &[u64]) -> String {
-    let most = numbers.iter().copied().max().unwrap_or_default();
+    let max = numbers.iter().copied().max().unwrap_or_default();
     let height = |number: u64| {
-        let steps = (u128::from(number) * HEIGHTS.len() as u128).div_ceil(u128::from(most.max(1)));
+        let steps = (u128::from(number) * HEIGHTS.len() as u128).div_ceil(u128::from(max.max(1)));
         usize::try_from(steps).ok().and_then(|step| HEIGHTS.get(step.checked_sub(1)?)).copied().unwrap_or(ZERO_SIGN)
     };
     numbers.iter().map(|number| height(*number)).collect()

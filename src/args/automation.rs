@@ -236,10 +236,10 @@ impl ConnectorArgs {
             ),
             ("--only-to", only_to.clone().map(path)),
         ];
-        let given = options.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?]));
+        let set_options = options.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?]));
         let switches = [allow_send.then_some("--allow-send"), approve.then_some("--approve")];
         let flags = ["connector", "--stdio"].into_iter().chain(switches.into_iter().flatten());
-        flags.map(ToOwned::to_owned).chain(given.flatten()).collect()
+        flags.map(ToOwned::to_owned).chain(set_options.flatten()).collect()
     }
 }
 

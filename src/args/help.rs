@@ -206,10 +206,14 @@ fn finish_command(command: Command) -> Command {
 }
 
 fn with_examples(mut command: Command, path: &str) -> Command {
-    let own: String = EXAMPLES.iter().filter(|(of, _)| *of == path).map(|(of, rest)| wrap_example(of, rest)).collect();
-    if !own.is_empty() {
+    let examples: String = EXAMPLES
+        .iter()
+        .filter(|(command_path, _)| *command_path == path)
+        .map(|(command_path, rest)| wrap_example(command_path, rest))
+        .collect();
+    if !examples.is_empty() {
         let (header, more) = (STYLES.get_header(), if path.is_empty() { MORE_HELP } else { "" });
-        command = command.after_help(format!("{header}Examples:{header:#}\n{}{more}", own.trim_end()));
+        command = command.after_help(format!("{header}Examples:{header:#}\n{}{more}", examples.trim_end()));
     }
     let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
     names.into_iter().fold(command, |command, name| {
@@ -261,8 +265,8 @@ mod tests {
     fn help_shows_groups_with_one_line_per_command() {
         let help = render_help();
         for (group, names) in GROUPS {
-            let shown = help.split(&format!("\n{group}:\n")).nth(1).and_then(|rest| rest.split("\n\n").next());
-            let lines: Vec<&str> = shown.unwrap_or_else(|| panic!("no group {group}: {help}")).lines().collect();
+            let group_text = help.split(&format!("\n{group}:\n")).nth(1).and_then(|rest| rest.split("\n\n").next());
+            let lines: Vec<&str> = group_text.unwrap_or_else(|| panic!("no group {group}: {help}")).lines().collect();
             let first: Vec<&str> = lines.iter().filter_map(|line| line.split_whitespace().next()).collect();
             assert_eq!(first, names, "{help}");
             assert!(lines.iter().all(|line| line.starts_with("  ") && line.len() <= 80), "{lines:?}");
@@ -281,21 +285,23 @@ mod tests {
 
     /// The paths of all commands except `help`.
     fn command_paths(command: &Command, path: &str) -> Vec<String> {
-        let own = command.get_subcommands().filter(|sub| sub.get_name() != "help");
-        own.flat_map(|sub| {
-            let path = format!("{path} {}", sub.get_name()).trim_start().to_owned();
-            [vec![path.clone()], command_paths(sub, &path)].concat()
-        })
-        .collect()
+        let subcommands = command.get_subcommands().filter(|sub| sub.get_name() != "help");
+        subcommands
+            .flat_map(|sub| {
+                let path = format!("{path} {}", sub.get_name()).trim_start().to_owned();
+                [vec![path.clone()], command_paths(sub, &path)].concat()
+            })
+            .collect()
     }
 
     #[test]
     fn every_command_has_an_example_that_parses() {
         for path in command_paths(&CliArguments::command(), "") {
-            assert!(EXAMPLES.iter().any(|(of, _)| *of == path), "{path} has no example");
+            assert!(EXAMPLES.iter().any(|(command_path, _)| *command_path == path), "{path} has no example");
         }
-        for (of, rest) in EXAMPLES {
-            let (typed, mut words, mut quoted) = (format!("campaign {of} {rest}"), vec![String::new()], false);
+        for (command_path, rest) in EXAMPLES {
+            let (typed, mut words, mut quoted) =
+                (format!("campaign {command_path} {rest}"), vec![String::new()], false);
             let typed = typed.split(" > ").next().unwrap();
             for character in typed.chars() {
                 match character {
@@ -347,20 +353,23 @@ mod tests {
     #[test]
     fn command_help_lists_global_options_last() {
         for path in command_paths(&CliArguments::command(), "") {
-            let mut shown = build_command();
+            let mut command = build_command();
             for name in path.split(' ') {
-                shown = shown.find_subcommand(name).unwrap().clone();
+                command = command.find_subcommand(name).unwrap().clone();
             }
-            let help = shown.render_long_help().to_string();
+            let help = command.render_long_help().to_string();
             let global = help.find("Global options:").unwrap_or_else(|| panic!("{path}: {help}"));
             let example = help.find("Examples:").unwrap_or_else(|| panic!("{path}: {help}"));
             assert!(global < example && !help[..global].contains("--state-dir"), "{path}: {help}");
-            let own = shown.get_arguments().filter(|own| !own.is_global_set() && own.get_long().is_some());
-            for own in own.filter_map(|own| own.get_long()).filter(|own| !["help", "version"].contains(own)) {
-                let behind = &help[global..example];
+            let options =
+                command.get_arguments().filter(|option| !option.is_global_set() && option.get_long().is_some());
+            for name in
+                options.filter_map(|option| option.get_long()).filter(|name| !["help", "version"].contains(name))
+            {
+                let global_options = &help[global..example];
                 assert!(
-                    !behind.contains(&format!("--{own} ")) && !behind.contains(&format!("--{own}\n")),
-                    "{path}: --{own}"
+                    !global_options.contains(&format!("--{name} ")) && !global_options.contains(&format!("--{name}\n")),
+                    "{path}: --{name}"
                 );
             }
         }

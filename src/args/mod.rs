@@ -347,7 +347,7 @@ mod tests {
         assert_eq!(format_version(None, None), plain);
         assert_eq!(format_version(Some(""), Some(" ")), plain);
         assert_eq!(format_version(Some("0369fa321c9b"), None), format!("{plain} (0369fa321c9b)"));
-        let whole = format_version(Some("0369fa321c9b"), Some("2026-11-27"));
-        assert_eq!(whole, format!("{plain} (0369fa321c9b 2026-11-27)"));
+        let version = format_version(Some("0369fa321c9b"), Some("2026-11-27"));
+        assert_eq!(version, format!("{plain} (0369fa321c9b 2026-11-27)"));
     }
 }

@@ -196,7 +196,7 @@ pub(crate) fn remove_risky_advice(mut error: Error) -> Error {
         error.remove(ContextKind::Usage);
     }
     let is_risky = |(value, option): (String, String)| {
-        RISKY_VALUES.iter().any(|(of, risky)| names(&option, of) && names(&value, risky))
+        RISKY_VALUES.iter().any(|(option_name, risky)| names(&option, option_name) && names(&value, risky))
     };
     if value.is_some_and(is_risky) {
         error.remove(ContextKind::SuggestedValue);
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn existing_command_is_suggested_for_a_guessed_name() {
-        for (typed, meant) in [
+        for (typed, expected) in [
             ("send", "campaign run"),
             ("start", "campaign run"),
             ("list", "campaign status"),
@@ -238,7 +238,7 @@ mod tests {
             let message = parse_error(typed);
             let word = typed.rsplit(' ').next().unwrap();
             assert!(message.contains(&format!("unrecognized subcommand '{word}'")), "{message}");
-            assert!(message.contains(&format!("did you mean `{meant}`?")), "{typed}: {message}");
+            assert!(message.contains(&format!("did you mean `{expected}`?")), "{typed}: {message}");
         }
         assert!(parse_error("chekc").contains("'check'"), "typos keep clap's suggestion");
     }
@@ -299,7 +299,7 @@ mod tests {
     #[test]
     fn misspelt_value_never_suggests_a_riskier_one() {
         let mut command = args::build_command();
-        let mut refused = |line: &str| {
+        let mut refusal = |line: &str| {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
             usage_error(&mut command, &words).expect("a refusal")
         };
@@ -308,12 +308,12 @@ mod tests {
             ("campaign resolve sale@1 --all --as notsent", "not-sent"),
             ("campaign retry sale@1 --state faild", "failed"),
         ] {
-            let message = refused(typed);
+            let message = refusal(typed);
             assert!(!message.contains(&format!("similar value exists: '{risky}'")), "{typed}: {message}");
         }
-        let message = refused("campaign resolve sale@1 --all --as snt");
+        let message = refusal("campaign resolve sale@1 --all --as snt");
         assert!(message.contains("similar value exists: 'sent'"), "{message}");
-        let message = refused("campaign run sale.yaml --dry-rn");
+        let message = refusal("campaign run sale.yaml --dry-rn");
         assert!(message.contains("'--dry-run'"), "{message}");
     }
 

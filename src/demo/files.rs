@@ -69,12 +69,13 @@ impl DemoFolder {
             Some(path) => path.to_owned(),
             None => free_name(Path::new("")),
         };
-        let shown = path.display();
-        let failed = |error: io::Error| CommandFailure::invalid(format!("cannot create the folder `{shown}`: {error}"));
+        let path_text = path.display();
+        let failed =
+            |error: io::Error| CommandFailure::invalid(format!("cannot create the folder `{path_text}`: {error}"));
         match fs::read_dir(&path).map(|mut entries| entries.next().is_none()) {
             Ok(true) => {}
             Ok(false) => {
-                let message = format!("the folder `{shown}` is not empty; nothing was written");
+                let message = format!("the folder `{path_text}` is not empty; nothing was written");
                 return Err(CommandFailure::invalid(message).with_help("choose a new folder: `campaign demo DIR`"));
             }
             Err(error) if error.kind() == ErrorKind::NotFound => private::create_folder(&path).map_err(failed)?,

@@ -43,9 +43,9 @@ use files::{
 /// The request that the gateway executes but does not answer in time. Requests contain 1, 5, 20 and then 50 messages,
 /// so after this one, the gateway has more than half of the messages.
 const UNANSWERED_REQUEST: RangeInclusive<u64> = 13..=13;
-/// How long that answer takes. The process is killed long before.
+/// The time that this answer takes. The process is killed long before.
 const ANSWER_DELAY: Duration = Duration::from_secs(20);
-/// How often the number of received messages is read.
+/// The interval between readings of the number of received messages.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// The maximum time until half of the messages have arrived.
 const SENDING_TIMEOUT: Duration = Duration::from_secs(120);
@@ -63,10 +63,10 @@ pub(super) async fn run_demo(context: &Context, args: &DemoArgs) -> Result<u8, C
     let (output, color) = (context.output.clone(), context.global.color);
     let is_paced = !args.fast && output.can_ask() && !output.quiet && std::io::stdout().is_terminal();
     let demo = Demo { output, color, folder, sandbox, interrupt, is_paced };
-    let shown = demo.show().await;
+    let result = demo.show().await;
     let Demo { output, folder, sandbox, .. } = demo;
     sandbox.stop().await;
-    let figures = shown?;
+    let figures = result?;
     if is_paced {
         // Without a display, the path below is enough.
         let _ = try_open_page(&folder.file(REPORT_FILE)).await;
@@ -112,7 +112,7 @@ struct Demo {
 
 /// The figures of a demo.
 struct DemoFigures {
-    /// How many messages the gateway had when the process was killed.
+    /// The number of messages that the gateway had received when the process was killed.
     sent_before_kill: u64,
     /// The gateway's messages at the end.
     received: ReceivedMessages,
@@ -319,11 +319,11 @@ impl Demo {
 
 fn unexpected_end(arguments: &[&str], code: Option<i32>) -> CommandFailure {
     let command = arguments.first().unwrap_or(&"");
-    let how = code.map_or_else(|| "did not end as expected".to_owned(), |code| format!("exited with code {code}"));
-    CommandFailure::new(exit::BUG, format!("the demo command `{command}` {how}; the demo files were kept"))
+    let outcome = code.map_or_else(|| "did not end as expected".to_owned(), |code| format!("exited with code {code}"));
+    CommandFailure::new(exit::BUG, format!("the demo command `{command}` {outcome}; the demo files were kept"))
 }
 
-/// Describes how many messages and duplicates the gateway received.
+/// Describes the numbers of messages and duplicates that the gateway received.
 fn describe_received(ReceivedMessages { sent, duplicates }: ReceivedMessages) -> StyledLine {
     let figures = strong(format!("{} sent, {} duplicates", format_thousands(sent), format_thousands(duplicates)));
     match (sent, duplicates) {
@@ -382,16 +382,16 @@ struct JournalLine<'l> {
 /// # Errors
 /// If the journal cannot be read.
 fn count_messages(journal: &Path) -> io::Result<ReceivedMessages> {
-    let mut by_phone: BTreeMap<String, u64> = BTreeMap::new();
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for line in BufReader::new(File::open(journal)?).lines() {
         let line = line?;
         let JournalLine { event, phone, success } = serde_json::from_str(&line)?;
         if let ("operation", Some(phone), true) = (event, phone, success) {
-            *by_phone.entry(phone.to_owned()).or_default() += 1;
+            *counts.entry(phone.to_owned()).or_default() += 1;
         }
     }
-    let sent = by_phone.values().sum();
-    Ok(ReceivedMessages { sent, duplicates: sent - by_phone.len() as u64 })
+    let sent = counts.values().sum();
+    Ok(ReceivedMessages { sent, duplicates: sent - counts.len() as u64 })
 }
 
 #[cfg(test)]
@@ -405,8 +405,9 @@ mod tests {
         let operation = |phone: &str, success: bool| {
             format!("{{\"event\":\"operation\",\"type\":\"sms\",\"phone\":\"{phone}\",\"success\":{success}}}\n")
         };
-        let asked = "{\"event\":\"operation\",\"type\":\"status\",\"success\":true}\n".to_owned();
-        let lines = ["{\"event\":\"envelope\",\"operations\":3}\n".to_owned(), asked, operation("380500000001", true)];
+        let status_event = "{\"event\":\"operation\",\"type\":\"status\",\"success\":true}\n".to_owned();
+        let lines =
+            ["{\"event\":\"envelope\",\"operations\":3}\n".to_owned(), status_event, operation("380500000001", true)];
         std::fs::write(&journal, lines.concat() + &operation("380500000002", false)).unwrap();
         assert_eq!(count_messages(&journal).unwrap(), ReceivedMessages { sent: 1, duplicates: 0 });
         let text = std::fs::read_to_string(&journal).unwrap() + &operation("380500000001", true);

@@ -121,22 +121,22 @@ async fn check_host(profile: &Profile) -> (CheckResult, Vec<GatewayTime>) {
             timeout: ANSWER_TIMEOUT,
             embedded: false,
         };
-        let asked = Timestamp::now();
+        let sent_at = Timestamp::now();
         let answer = match JsonApi::new(&address, endpoint, SecretString::default(), AnswerRules::default()) {
             Ok(api) => api.probe_host().await,
             Err(error) => Err(error.to_string()),
         };
         match answer {
             Ok(date) => {
-                let answered = Timestamp::now();
-                times.extend(date.map(|date| GatewayTime::from_answer(&profile.name, date, asked, answered)));
+                let answered_at = Timestamp::now();
+                times.extend(date.map(|date| GatewayTime::from_answer(&profile.name, date, sent_at, answered_at)));
                 hosts.push(host);
             }
-            Err(why) => {
+            Err(reason) => {
                 let key = if endpoint == Endpoint::Sync { "base_url" } else { "async_url" };
                 let proxy = if profile.proxy.is_some() { ", the `proxy`" } else { "" };
                 let help = format!("check `{key}` in the profile{proxy}, your network and your firewall");
-                return (CheckResult::failed(CHECK, exit::STOPPED, why, help), times);
+                return (CheckResult::failed(CHECK, exit::STOPPED, reason, help), times);
             }
         }
     }
@@ -156,7 +156,7 @@ async fn check_key(context: &Context, profile: &Profile, ledger: &Arc<dyn Ledger
         Err(CommandFailure::Run(error)) => result_from_error(context, "key", profile, &error),
         Err(failure) => {
             let failure = failure.into_explanation(&context.output.options);
-            CheckResult::of_failure("key", failure, balance_help(context, profile))
+            CheckResult::from_failure("key", failure, balance_help(context, profile))
         }
     }
 }
@@ -165,7 +165,7 @@ async fn check_key(context: &Context, profile: &Profile, ledger: &Arc<dyn Ledger
 fn result_from_error(context: &Context, check: &'static str, profile: &Profile, error: &Error) -> CheckResult {
     let failure = context.output.explain_error(error);
     let inquiry_was_rejected = failure.exit == exit::REJECTIONS;
-    let result = CheckResult::of_failure(check, failure, balance_help(context, profile));
+    let result = CheckResult::from_failure(check, failure, balance_help(context, profile));
     // The gateway rejected the query, not the key.
     if inquiry_was_rejected { CheckResult { status: CheckStatus::Warning, ..result } } else { result }
 }

@@ -108,7 +108,7 @@ fn explain(context: &Context, failure: CommandFailure) -> CheckResult {
     let failure: Explanation = failure.into_explanation(&context.output.options);
     let busy = failure.message.contains("is using the ledger") || failure.message.contains("is still sending");
     let otherwise = format!("see what is damaged: {}", context.output.command("ledger check"));
-    let result = CheckResult::of_failure(CHECK, failure, otherwise);
+    let result = CheckResult::from_failure(CHECK, failure, otherwise);
     // A long commit of another process is not a fault of the ledger.
     if busy { CheckResult { status: CheckStatus::Warning, ..result } } else { result }
 }

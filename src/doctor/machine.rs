@@ -1,4 +1,4 @@
-//! Checks of this machine: state folder, free disk space, time zone, permissions of files, and the clock, which is
+//! Checks of this machine: state folder, free disk space, time zone, permissions of files, and the clock. The clock is
 //! compared with the gateways' clocks, with the ledger, and with the monotonic clock.
 
 use std::io::{self, ErrorKind, Write as _};
@@ -15,10 +15,10 @@ use campaign_core::finding::quote_for_shell;
 use campaign_core::private::{self, FileAccess};
 use campaign_engine::report::{format_duration, format_local_minute};
 
-/// Less free space than this stops the next run.
+/// The free space in bytes below which the next run stops.
 #[cfg(unix)]
 const TOO_LITTLE_SPACE: u64 = 100 << 20;
-/// Less free space than this is reported.
+/// The free space in bytes below which a warning is reported.
 #[cfg(unix)]
 const LITTLE_SPACE: u64 = 1 << 30;
 /// The size of the test file in bytes, larger than a page of the ledger.
@@ -27,27 +27,27 @@ const TEST_BYTES: usize = 64 << 10;
 /// Checks that the state folder exists or can be created, and that files can be created in this folder.
 pub(super) fn check_state_folder(state: &Path) -> CheckResult {
     const CHECK: &str = "state-folder";
-    let shown = format!("`{}`", state.display());
-    let refused = |why: &str, help: &str| CheckResult::failed(CHECK, exit::STORAGE, format!("{shown} {why}"), help);
+    let folder = format!("`{}`", state.display());
+    let failure = |why: &str, help: &str| CheckResult::failed(CHECK, exit::STORAGE, format!("{folder} {why}"), help);
     let choose = "give yourself access to the folder, or choose another one with `--state-dir DIR`";
     match std::fs::metadata(state) {
-        Ok(found) if !found.is_dir() => refused("is not a folder", "choose a folder with `--state-dir DIR`"),
+        Ok(found) if !found.is_dir() => failure("is not a folder", "choose a folder with `--state-dir DIR`"),
         Ok(_) => match tempfile::tempfile_in(state) {
-            Ok(_) => CheckResult::ok(CHECK, shown),
-            Err(error) => refused(&format!("cannot be written: {error}"), choose),
+            Ok(_) => CheckResult::ok(CHECK, folder),
+            Err(error) => failure(&format!("cannot be written: {error}"), choose),
         },
         Err(error) if error.kind() == ErrorKind::NotFound => match is_writable(&nearest_folder(state)) {
-            true => CheckResult::ok(CHECK, format!("{shown} does not exist yet; the first run creates it")),
-            false => refused("does not exist and cannot be created", choose),
+            true => CheckResult::ok(CHECK, format!("{folder} does not exist yet; the first run creates it")),
+            false => failure("does not exist and cannot be created", choose),
         },
-        Err(error) => refused(&format!("cannot be read: {error}"), choose),
+        Err(error) => failure(&format!("cannot be read: {error}"), choose),
     }
 }
 
 /// The nearest existing folder at or above a path.
 fn nearest_folder(path: &Path) -> PathBuf {
-    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    whole.ancestors().find(|above| above.is_dir()).map_or_else(|| PathBuf::from("."), Path::to_owned)
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    absolute.ancestors().find(|above| above.is_dir()).map_or_else(|| PathBuf::from("."), Path::to_owned)
 }
 
 /// Whether this process can create files in a folder, checked without creating one.
@@ -131,12 +131,12 @@ pub(super) fn check_time_zone() -> CheckResult {
         Some(name) => CheckResult::ok(CHECK, name),
         None if zone.is_unknown() => {
             let from = std::env::var("TZ").ok().filter(|zone| !zone.is_empty());
-            let why = from.map_or_else(
+            let source = from.map_or_else(
                 || "this computer's time zone is unknown".to_owned(),
                 |zone| format!("the environment variable `TZ` is set to `{zone}`, which is not a valid time zone"),
             );
             let help = "set the time zone, for example with `timedatectl set-timezone Europe/Kyiv` or `TZ=Europe/Kyiv`";
-            CheckResult::warning(CHECK, format!("{why}; times are shown in UTC"), help)
+            CheckResult::warning(CHECK, format!("{source}; times are shown in UTC"), help)
         }
         None => CheckResult::ok(CHECK, "a zone without a name"),
     }
@@ -209,11 +209,11 @@ pub(super) struct GatewayTime {
 
 impl GatewayTime {
     /// Estimates the offset of a gateway's clock from the date in its answer.
-    pub(super) fn from_answer(gateway: &str, date: Timestamp, asked: Timestamp, answered: Timestamp) -> Self {
-        let half = answered.duration_since(asked) / 2;
+    pub(super) fn from_answer(gateway: &str, date: Timestamp, sent_at: Timestamp, answered_at: Timestamp) -> Self {
+        let half = answered_at.duration_since(sent_at) / 2;
         // The date has no fractional seconds, so on average it is half a second old.
-        let theirs = date.saturating_add(SignedDuration::from_millis(500)).unwrap_or(date);
-        Self { gateway: gateway.to_owned(), offset: theirs.duration_since(asked) - half }
+        let gateway_time = date.saturating_add(SignedDuration::from_millis(500)).unwrap_or(date);
+        Self { gateway: gateway.to_owned(), offset: gateway_time.duration_since(sent_at) - half }
     }
 }
 
@@ -243,7 +243,7 @@ impl ClockWatch {
     }
 }
 
-/// Evaluates the clock. `jump` is how far the clock was changed while the gateways were queried.
+/// Evaluates the clock. `jump` is the change of the clock while the gateways were queried.
 fn judge_clock(
     now: Timestamp,
     jump: SignedDuration,
@@ -251,13 +251,13 @@ fn judge_clock(
     latest: Option<&LatestRun>,
 ) -> CheckResult {
     let wrong = |message: String| CheckResult::failed(CHECK, exit::INVALID, message, SET_CLOCK);
-    let shown = format_local_minute(now);
+    let local_time = format_local_minute(now);
     if now < EARLIEST {
-        return wrong(format!("the clock shows {shown}, which is far in the past"));
+        return wrong(format!("the clock shows {local_time}, which is far in the past"));
     }
     if let Some(LatestRun { name, began_at }) = latest.filter(|run| run.began_at.duration_since(now) > LARGE_OFFSET) {
         return wrong(format!(
-            "the clock shows {shown}, but according to the ledger, {name} began at {}",
+            "the clock shows {local_time}, but according to the ledger, {name} began at {}",
             format_local_minute(*began_at)
         ));
     }
@@ -267,7 +267,10 @@ fn judge_clock(
     }
     // One gateway with a wrong clock must not make ours look wrong.
     let Some(GatewayTime { gateway, offset }) = gateways.iter().min_by_key(|time| time.offset.abs()) else {
-        return CheckResult::skipped(CHECK, format!("{shown}; not compared, because no gateway reported its time"));
+        return CheckResult::skipped(
+            CHECK,
+            format!("{local_time}; not compared, because no gateway reported its time"),
+        );
     };
     // A positive offset means that the gateway's clock is ahead, so ours is behind.
     let side = if offset.is_positive() { "behind" } else { "ahead of" };
@@ -330,8 +333,8 @@ mod tests {
         assert_eq!(judge(&[gateway("a", 4_000), gateway("b", 1)]).0, CheckStatus::Ok);
         let ahead = "the clock is 30 s ahead of the clock of a".to_owned();
         assert_eq!(judge(&[gateway("a", -30)]), (CheckStatus::Warning, ahead));
-        let behind = "the clock is 10 min 0 s behind the clock of a".to_owned();
-        assert_eq!(judge(&[gateway("a", 600)]), (wrong, behind));
+        let clock_error = "the clock is 10 min 0 s behind the clock of a".to_owned();
+        assert_eq!(judge(&[gateway("a", 600)]), (wrong, clock_error));
         assert_eq!(judge(&[]).0, CheckStatus::Skipped);
     }
 

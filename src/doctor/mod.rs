@@ -23,7 +23,7 @@ const LABEL_WIDTH: usize = 12;
 /// The verdict of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CheckStatus {
-    /// Nothing is wrong.
+    /// The check found no problem.
     Ok,
     /// The check passed, but something needs attention.
     Warning,
@@ -70,7 +70,7 @@ impl CheckResult {
 
     /// Creates a failed check with the message and the remedy of a failure. `otherwise` is the remedy if the failure
     /// itself names no remedy.
-    fn of_failure(check: &'static str, failure: Explanation, otherwise: impl Into<String>) -> Self {
+    fn from_failure(check: &'static str, failure: Explanation, otherwise: impl Into<String>) -> Self {
         let Explanation { exit, message, help, .. } = failure;
         let (message, remedy) = split_remedy(&message.replace("; nothing was sent", ""));
         Self::failed(check, exit, message, help.or(remedy).unwrap_or_else(|| otherwise.into()))
@@ -159,7 +159,8 @@ fn report_results(context: &Context, results: &[CheckResult]) -> u8 {
         CheckStatus::Ok | CheckStatus::Warning | CheckStatus::Skipped => None,
     });
     let code = codes.fold(exit::SUCCESS, exit::more_severe_code);
-    let count = |wanted: fn(CheckStatus) -> bool| results.iter().filter(|result| wanted(result.status)).count() as u64;
+    let count =
+        |is_counted: fn(CheckStatus) -> bool| results.iter().filter(|result| is_counted(result.status)).count() as u64;
     let failed = count(|status| matches!(status, CheckStatus::Failed(_)));
     let warnings = count(|status| status == CheckStatus::Warning);
     let problems = format_count(failed, "problem");
@@ -215,7 +216,7 @@ mod tests {
                 findings: Vec::new(),
                 help: help.map(str::to_owned),
             };
-            let result = CheckResult::of_failure("ledger", explanation, "ask for help");
+            let result = CheckResult::from_failure("ledger", explanation, "ask for help");
             (result.message, result.help.expect("a remedy"))
         };
         let expected = |message: &str, help: &str| (message.to_owned(), help.to_owned());

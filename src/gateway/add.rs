@@ -71,17 +71,17 @@ pub(super) async fn add_profile(context: &Context, args: AddArgs) -> Result<u8, 
 /// Explains why nothing was written, with a remedy that depends on the gateway's answer.
 fn explain_refusal(context: &Context, error: Error) -> CommandFailure {
     const OFFLINE: &str = "or add the profile without testing the key: `--offline`";
-    let mut refused = context.output.explain_error(&error);
+    let mut explanation = context.output.explain_error(&error);
     if let Error::Unanswered { failure, .. } = &error {
-        refused.message.clone_from(&failure.reason);
-        refused.help = Some(match failure.cause {
+        explanation.message.clone_from(&failure.reason);
+        explanation.help = Some(match failure.cause {
             FailureCause::KeyRefused => format!("try again with the key from your provider, {OFFLINE}"),
             FailureCause::NotConnected | FailureCause::Refused => format!("check the URL, {OFFLINE}"),
             _ => format!("try again later, {OFFLINE}"),
         });
     }
-    refused.message += "; nothing was written";
-    CommandFailure::Explained(refused)
+    explanation.message += "; nothing was written";
+    CommandFailure::Explained(explanation)
 }
 
 /// Refuses an invalid or existing profile name before the first prompt.
@@ -116,10 +116,10 @@ impl KeyLocation {
         }
         let folder = profiles.parent().unwrap_or(Path::new(""));
         let path = file.unwrap_or_else(|| folder.join("secrets").join(format!("{name}.key")));
-        let whole = |path: &Path| {
+        let make_absolute = |path: &Path| {
             absolute(path).map_err(|error| CommandFailure::invalid(format!("`{}`: {error}", path.display())))
         };
-        let (whole_path, whole_folder) = (whole(&path)?, absolute(folder).or_else(|_| std::env::current_dir()));
+        let (whole_path, whole_folder) = (make_absolute(&path)?, absolute(folder).or_else(|_| std::env::current_dir()));
         let within = whole_folder.ok().and_then(|folder| whole_path.strip_prefix(folder).ok().map(Path::to_owned));
         let written = SecretSource::File(within.unwrap_or(whole_path));
         Ok(Self { source: written, new_file: Some(path).filter(|path| !path.exists()) })
@@ -142,23 +142,23 @@ struct ProfilePrompts<'o> {
 }
 
 impl ProfilePrompts<'_> {
-    async fn ask_base_url(&self, given: Option<String>) -> Result<EndpointUrl, CommandFailure> {
+    async fn ask_base_url(&self, value: Option<String>) -> Result<EndpointUrl, CommandFailure> {
         let prompt = "URL of the gateway, such as https://gateway.example: ";
-        self.ask_until_valid("--base-url URL", given, prompt, parse_address).await
+        self.ask_until_valid("--base-url URL", value, prompt, parse_address).await
     }
 
-    async fn ask_async_url(&self, given: Option<String>) -> Result<Option<EndpointUrl>, CommandFailure> {
+    async fn ask_async_url(&self, value: Option<String>) -> Result<Option<EndpointUrl>, CommandFailure> {
         let prompt = "Sync: campaign waits for the result of each request. Async: the gateway queues the messages; this mode needs a \
                         second URL from your provider.\nURL for async mode, or press Enter for sync mode: ";
-        let given = given.or_else(|| (!self.can_ask).then(String::new));
-        self.ask_until_valid("--async-url URL", given, prompt, |text| {
+        let value = value.or_else(|| (!self.can_ask).then(String::new));
+        self.ask_until_valid("--async-url URL", value, prompt, |text| {
             Some(text).filter(|text| !text.is_empty()).map(parse_address).transpose()
         })
         .await
     }
 
-    async fn ask_rate(&self, given: Option<String>, local: bool) -> Result<Option<String>, CommandFailure> {
-        if local && given.is_none() {
+    async fn ask_rate(&self, value: Option<String>, local: bool) -> Result<Option<String>, CommandFailure> {
+        if local && value.is_none() {
             return Ok(None);
         }
         let prompt = format!(
@@ -175,12 +175,12 @@ impl ProfilePrompts<'_> {
                 Err(_) => Err(format!("`{text}` is not a valid rate; use a value such as `10/s` or `600/min`")),
             }
         };
-        self.ask_until_valid("--rate 10/s", given, &prompt, rate).await.map(Some)
+        self.ask_until_valid("--rate 10/s", value, &prompt, rate).await.map(Some)
     }
 
     /// Asks for the home countries, unless the gateway is on this machine or there is no terminal.
-    async fn ask_home(&self, given: Option<String>, local: bool) -> Result<Option<CountrySet>, CommandFailure> {
-        if given.is_none() && (local || !self.can_ask) {
+    async fn ask_home(&self, value: Option<String>, local: bool) -> Result<Option<CountrySet>, CommandFailure> {
+        if value.is_none() && (local || !self.can_ask) {
             return Ok(None);
         }
         let question = format!(
@@ -188,7 +188,7 @@ impl ProfilePrompts<'_> {
              to more than {ABROAD_LIMIT} of those recipients must be allowed explicitly.\n\
              Country codes, for example UA,PL, or press Enter to skip: "
         );
-        self.ask_until_valid("--home UA", given, &question, parse_countries).await
+        self.ask_until_valid("--home UA", value, &question, parse_countries).await
     }
 
     /// Reads the API key from the terminal without echo, or from the first line of standard input.
@@ -221,12 +221,12 @@ impl ProfilePrompts<'_> {
     async fn ask_until_valid<T>(
         &self,
         option: &str,
-        given: Option<String>,
+        value: Option<String>,
         prompt: &str,
         parse: impl Fn(&str) -> Result<T, String>,
     ) -> Result<T, CommandFailure> {
-        if let Some(given) = given {
-            return parse(given.trim()).map_err(|problem| CommandFailure::invalid(format!("`{option}`: {problem}")));
+        if let Some(value) = value {
+            return parse(value.trim()).map_err(|problem| CommandFailure::invalid(format!("`{option}`: {problem}")));
         }
         if !self.can_ask {
             return Err(CommandFailure::invalid("cannot ask for the missing values without a terminal")
@@ -348,11 +348,11 @@ pub(super) struct LiveCampaign {
 /// Without a terminal, nothing is written, and only the campaign that `--for` names is used.
 async fn offer_to_set_gateway(
     context: &Context,
-    given: Option<&Path>,
+    campaign_file: Option<&Path>,
     gateway: &str,
 ) -> Result<Option<LiveCampaign>, CommandFailure> {
     let can_ask = context.output.can_ask();
-    let Some(campaign) = given.map(Path::to_owned).or_else(|| find_only_campaign().filter(|_| can_ask)) else {
+    let Some(campaign) = campaign_file.map(Path::to_owned).or_else(|| find_only_campaign().filter(|_| can_ask)) else {
         return Ok(None);
     };
     let mut names_gateway = false;

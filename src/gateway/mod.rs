@@ -48,8 +48,8 @@ pub(super) async fn run_gateway_command(context: &Context, command: GatewayComma
 }
 
 /// Opens the account of the named profile, without a request to the gateway.
-async fn open_account(context: &Context, through: &GatewayOption) -> Result<GatewayAccount, CommandFailure> {
-    let profile = context.profiles().find_for_inquiry(through.gateway.as_deref(), &context.observer)?;
+async fn open_account(context: &Context, option: &GatewayOption) -> Result<GatewayAccount, CommandFailure> {
+    let profile = context.profiles().find_for_inquiry(option.gateway.as_deref(), &context.observer)?;
     let adapters = context.adapters(context.open_ledger(LedgerPurpose::SharedRecords).await?)?;
     Ok(GatewayAccount::open(&adapters, &profile, ANSWER_TIMEOUT).await?)
 }
@@ -63,8 +63,8 @@ struct BalanceObject<'a> {
     exit: u8,
 }
 
-async fn show_balance(context: &Context, through: &GatewayOption) -> Result<u8, CommandFailure> {
-    let account = open_account(context, through).await?;
+async fn show_balance(context: &Context, option: &GatewayOption) -> Result<u8, CommandFailure> {
+    let account = open_account(context, option).await?;
     let waiting = context.output.show_spinner("Asking the gateway…");
     let balance = account.ask(&AskBalance).await?;
     drop(waiting);
@@ -78,8 +78,8 @@ async fn show_balance(context: &Context, through: &GatewayOption) -> Result<u8, 
     Ok(exit::SUCCESS)
 }
 
-async fn list_senders(context: &Context, through: &GatewayOption) -> Result<u8, CommandFailure> {
-    let account = open_account(context, through).await?;
+async fn list_senders(context: &Context, option: &GatewayOption) -> Result<u8, CommandFailure> {
+    let account = open_account(context, option).await?;
     let waiting = context.output.show_spinner("Asking the gateway…");
     let senders = account.ask(&AskSenders).await?;
     drop(waiting);
@@ -154,18 +154,18 @@ fn status_span(record: &MessageRecord) -> Span {
 }
 
 fn status_row(inquiry: &AskStatus, answer: &Result<MessageRecord, InquiryFailure>) -> [TableCell; 5] {
-    let (ours, theirs) = (inquiry.own_id(), inquiry.gateway_id());
+    let (own_id, gateway_id) = (inquiry.own_id(), inquiry.gateway_id());
     match answer {
         Ok(record) => [
-            strong(format_id(record.id.as_ref().or(ours.as_ref()))).into(),
-            format_id(record.msg_id.as_ref().or(theirs.as_ref())).into(),
+            strong(format_id(record.id.as_ref().or(own_id.as_ref()))).into(),
+            format_id(record.msg_id.as_ref().or(gateway_id.as_ref())).into(),
             record.channel.clone().unwrap_or_default().into(),
             status_span(record).into(),
             dim(format_time(record.updated.as_deref())).into(),
         ],
         Err(failed) => [
-            strong(format_id(ours.as_ref())).into(),
-            format_id(theirs.as_ref()).into(),
+            strong(format_id(own_id.as_ref())).into(),
+            format_id(gateway_id.as_ref()).into(),
             plain("").into(),
             bad(failed.reason.as_str()).into(),
             plain("").into(),
@@ -332,8 +332,8 @@ mod tests {
 
     #[test]
     fn gateway_time_is_shown_in_local_time() {
-        let shown = format_time(Some("2026-11-21T10:00:00+02:00"));
-        assert!(shown.starts_with("2026-11-2") && shown.len() == "2026-11-21 10:00:00".len(), "{shown}");
+        let time = format_time(Some("2026-11-21T10:00:00+02:00"));
+        assert!(time.starts_with("2026-11-2") && time.len() == "2026-11-21 10:00:00".len(), "{time}");
         for text in ["soon", "2026-11-21", ""] {
             assert_eq!(format_time(Some(text)), text);
         }

@@ -48,10 +48,10 @@ pub(super) async fn run_viber_templates_command(
 
 async fn list_templates(
     context: &Context,
-    through: &GatewayOption,
+    option: &GatewayOption,
     channel: TemplateChannel,
 ) -> Result<u8, CommandFailure> {
-    let account = open_account(context, through).await?;
+    let account = open_account(context, option).await?;
     let templates = account.ask(&ListTemplates { channel }).await?;
     let gateway = &account.profile.name;
     if context.output.json {
@@ -82,11 +82,11 @@ fn format_record(template: MessageTemplate) -> (Vec<Span>, String) {
 
 async fn create_template(
     context: &Context,
-    through: &GatewayOption,
+    option: &GatewayOption,
     draft: CreateTemplate,
     yes: bool,
 ) -> Result<u8, CommandFailure> {
-    let account = open_account(context, through).await?;
+    let account = open_account(context, option).await?;
     let (channel, label) = (draft.channel, draft.label.trim());
     let description = match channel {
         TemplateChannel::Sms => format!("`{label}`"),
@@ -100,19 +100,19 @@ async fn create_template(
         let count = created.count.map(|count| format!(", count {count}")).unwrap_or_default();
         let status = created.status.map(|status| format!(", status {status}")).unwrap_or_default();
         let template = format!("{description}: id {}{count}{status}", format_id(created.id.as_ref()));
-        let what = format!("created the {channel} template ");
-        context.output.print_result(StyledLine::success([plain(what), strong(template)]));
+        let message = format!("created the {channel} template ");
+        context.output.print_result(StyledLine::success([plain(message), strong(template)]));
     }
     Ok(exit::SUCCESS)
 }
 
 async fn delete_template(
     context: &Context,
-    through: &GatewayOption,
+    option: &GatewayOption,
     template: DeleteTemplate,
     yes: bool,
 ) -> Result<u8, CommandFailure> {
-    let account = open_account(context, through).await?;
+    let account = open_account(context, option).await?;
     let DeleteTemplate { channel, id, .. } = template;
     let deleted = account.delete_template(template, consent::consent_for(&context.output, yes).as_ref()).await?;
     if context.output.json {
@@ -121,8 +121,8 @@ async fn delete_template(
             .output
             .print_object(&json!({ "gateway": gateway, "id": id, "deleted": deleted, "exit": exit::SUCCESS }));
     } else {
-        let what = format!("deleted the {channel} template ");
-        context.output.print_done(StyledLine::success([plain(what), strong(id.to_string())]), exit::SUCCESS);
+        let message = format!("deleted the {channel} template ");
+        context.output.print_done(StyledLine::success([plain(message), strong(id.to_string())]), exit::SUCCESS);
     }
     Ok(exit::SUCCESS)
 }

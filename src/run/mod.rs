@@ -203,7 +203,7 @@ async fn load_due_campaign(
     let found = load_inputs(context, &args.file, gateway, None)?;
     if !args.dry_run {
         // Checked before waiting for the schedule.
-        context.refuse_second_ledger(LedgerPurpose::of_destination(&found.destination)).await?;
+        context.refuse_second_ledger(LedgerPurpose::from_destination(&found.destination)).await?;
     }
     let occurrence = match (&found.campaign.schedule, args.when_due) {
         (None, true) => return Err(Error::Schedule(ScheduleRefusal::None { file: args.file.clone() }).into()),
@@ -241,7 +241,7 @@ async fn find_unfinished_occurrence(
 /// An occurrence that the machine slept through is skipped if it is late by more than `grace`. With `wait_for_file`, an
 /// occurrence is also skipped if its list does not arrive in time.
 async fn wait_until_due(context: &Context, args: &RunArgs, schedule: &Schedule) -> Result<Occurrence, CommandFailure> {
-    let over = || Error::Schedule(ScheduleRefusal::Over { file: args.file.clone() });
+    let expired = || Error::Schedule(ScheduleRefusal::Over { file: args.file.clone() });
     let mut countdown = Countdown::start(context)?;
     let (mut handled, mut announced) = (Timestamp::now(), None);
     loop {
@@ -259,7 +259,7 @@ async fn wait_until_due(context: &Context, args: &RunArgs, schedule: &Schedule) 
             }
             continue;
         }
-        let next = schedule.occurrences_after(handled).next().ok_or_else(over)?;
+        let next = schedule.occurrences_after(handled).next().ok_or_else(expired)?;
         if announced.as_ref() != Some(&next) {
             let due = schedule::format_occurrence(&next);
             countdown.print_note(&format!("due {due}; press Ctrl-C to stop waiting without sending"));
@@ -307,21 +307,21 @@ async fn wait_for_list(
                 next.as_ref().filter(|next| next.at <= now).map(|_| "the next run is due".to_owned())
             }
         };
-        if let Some(why) = skipped {
-            return Ok(Err(format!("the run scheduled for {date} will not be sent: {why}")));
+        if let Some(reason) = skipped {
+            return Ok(Err(format!("the run scheduled for {date} will not be sent: {reason}")));
         }
         countdown.wait(CLOCK_INTERVAL).await?;
     }
 }
 
-/// Describes an occurrence that is too late, and how many occurrences before it were missed too.
+/// Describes an occurrence that is too late, and the number of missed occurrences before it.
 fn describe_missed_occurrence(missed: &Occurrence, before: usize, now: Timestamp) -> String {
     let others = match before {
         0 => String::new(),
         before => format!("; {before} earlier {} missed too", if before == 1 { "run was" } else { "runs were" }),
     };
-    let (date, late) = (schedule::format_occurrence(missed), format_duration(lateness(missed.at, now)));
-    format!("the run scheduled for {date} is {late} overdue and will not be sent{others}")
+    let (date, delay) = (schedule::format_occurrence(missed), format_duration(lateness(missed.at, now)));
+    format!("the run scheduled for {date} is {delay} overdue and will not be sent{others}")
 }
 
 /// A countdown at the terminal. An interrupt ends it.
@@ -334,8 +334,8 @@ struct Countdown<'a> {
 impl<'a> Countdown<'a> {
     fn start(context: &'a Context) -> Result<Self, CommandFailure> {
         let output = &context.output;
-        let shown = !output.quiet && !output.json && std::io::stderr().is_terminal();
-        let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let is_shown = !output.quiet && !output.json && std::io::stderr().is_terminal();
+        let target = if is_shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let style = ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
         let bar = ProgressBar::with_draw_target(None, target).with_style(style);
         Ok(Self { output, interrupt: context.watch_signals()?, bar })
@@ -392,7 +392,9 @@ async fn rehearse_without_sending(
     }
     let mut notes = vec!["A dry run sends no messages.".to_owned()];
     notes.extend(describe_left_out(&survey.left_out));
-    notes.extend(describe_variants(&campaign.brief, survey, &rows).map(|each| format!("variants: {each}")));
+    notes.extend(
+        describe_variants(&campaign.brief, survey, &rows).map(|variant_counts| format!("variants: {variant_counts}")),
+    );
     if let (Some(profile), Some(cost)) = (inputs.destination.profile(), dry.survey.compute_cost(&inputs, &rows)) {
         notes.push(format!("a run {}", describe_cost(&cost, profile.currency.as_deref())));
     }
@@ -415,7 +417,7 @@ fn run_arguments(campaign: &Campaign, args: &RunArgs) -> String {
     let RunArgs { gateway, accept_changes, moved, no_wait, up_to, up_to_abroad, .. } = args;
     let mut command = suggested::send_arguments(campaign, gateway.as_deref());
     let options = [(*accept_changes, "--accept-changes"), (*moved, "--moved"), (*no_wait, "--no-wait")];
-    for (_, option) in options.into_iter().filter(|(given, _)| *given) {
+    for (_, option) in options.into_iter().filter(|(is_set, _)| *is_set) {
         command += &format!(" {option}");
     }
     for (number, option) in [(up_to, "--up-to"), (up_to_abroad, "--up-to-abroad")] {
@@ -439,18 +441,18 @@ fn describe_not_resent(not_resent: &ExcludedRows) -> Vec<String> {
 fn describe_left_out(left_out: &ExcludedRows) -> Vec<String> {
     let mut sets: Vec<_> = left_out.sets().filter(|(_, _, rows)| !rows.is_empty()).collect();
     sets.sort_by_key(|(_, _, rows)| std::cmp::Reverse(rows.len()));
-    let shown = sets.iter().take(8).map(|(state, reason, rows)| {
+    let reasons = sets.iter().take(8).map(|(state, reason, rows)| {
         format!("{} {state}: {reason} (first in row {})", format_thousands(rows.len()), rows.min().unwrap_or_default())
     });
-    shown.collect()
+    reasons.collect()
 }
 
-/// Describes how many recipients of these rows get each variant. Returns `None` if the campaign has no variants.
+/// Describes the number of recipients of these rows for each variant. Returns `None` if the campaign has no variants.
 pub(crate) fn describe_variants(brief: &CampaignBrief, survey: &Survey, rows: &RoaringBitmap) -> Option<String> {
-    let of_arm = |arm: usize| survey.by_size.iter().filter(move |(size, _)| size.arm == arm);
-    let number = |arm: usize| of_arm(arm).map(|(_, sized)| sized.intersection_len(rows)).sum();
+    let arm_sizes = |arm: usize| survey.by_size.iter().filter(move |(size, _)| size.arm == arm);
+    let number = |arm: usize| arm_sizes(arm).map(|(_, sized)| sized.intersection_len(rows)).sum();
     let arms = brief.list_arms().into_iter().enumerate();
-    let each = arms.filter_map(|(index, arm)| Some(format!("{} {}", format_thousands(number(index)), arm.name?)));
-    let each: Vec<String> = each.collect();
-    (!each.is_empty()).then(|| each.join(" · "))
+    let arm_counts = arms.filter_map(|(index, arm)| Some(format!("{} {}", format_thousands(number(index)), arm.name?)));
+    let arm_counts: Vec<String> = arm_counts.collect();
+    (!arm_counts.is_empty()).then(|| arm_counts.join(" · "))
 }

@@ -42,7 +42,7 @@ impl OutcomePrinter<'_> {
     /// live run.
     pub(super) fn print_outcome(&self, outcome: RunOutcome, real_time: bool) -> u8 {
         let mut summaries = Vec::new();
-        let kept = match &outcome {
+        let backup = match &outcome {
             RunOutcome::Ended(ended) => ended.kept.clone(),
             RunOutcome::NothingLeft(_) => None,
         };
@@ -57,7 +57,7 @@ impl OutcomePrinter<'_> {
             }
         };
         for (_, earlier) in summaries.iter_mut().filter(|(_, earlier)| earlier.results == last.1.results) {
-            self.note_replaced_results(earlier, kept.as_ref());
+            self.note_replaced_results(earlier, backup.as_ref());
         }
         let code = summaries.iter().map(|(code, _)| *code).fold(last.0, exit::more_severe_code);
         if self.output.json {
@@ -76,9 +76,9 @@ impl OutcomePrinter<'_> {
     }
 
     /// Updates the summary of an earlier run whose results were replaced: names the backup, or adds a note.
-    fn note_replaced_results(&self, earlier: &mut RunSummary, kept: Option<&ResultsBackup>) {
-        if let Some(kept) = kept.filter(|kept| earlier.run.as_ref() == Some(&kept.run)) {
-            earlier.results = Some(kept.path.display().to_string());
+    fn note_replaced_results(&self, earlier: &mut RunSummary, backup: Option<&ResultsBackup>) {
+        if let Some(backup) = backup.filter(|backup| earlier.run.as_ref() == Some(&backup.run)) {
+            earlier.results = Some(backup.path.display().to_string());
             return;
         }
         if let (Some(path), Some(run)) = (earlier.results.take(), &earlier.run) {
@@ -125,12 +125,15 @@ impl OutcomePrinter<'_> {
         } = ended;
         let mut later = Value::Null;
         if let Some(error) = not_begun {
-            let why = self.output.explain_error(&error);
-            let how = if why.exit == exit::INVALID { "did not start" } else { "did not finish" };
-            notes.push(format!("the current edition {how}: {}", why.to_single_line()));
-            later = json!({ "exit": why.exit, "error": why.message });
+            let explanation = self.output.explain_error(&error);
+            let how = if explanation.exit == exit::INVALID { "did not start" } else { "did not finish" };
+            notes.push(format!("the current edition {how}: {}", explanation.to_single_line()));
+            later = json!({ "exit": explanation.exit, "error": explanation.message });
             // The code `INVALID` would mean that this command sent nothing.
-            code = exit::more_severe_code(code, if why.exit == exit::INVALID { exit::STOPPED } else { why.exit });
+            code = exit::more_severe_code(
+                code,
+                if explanation.exit == exit::INVALID { exit::STOPPED } else { explanation.exit },
+            );
         }
         let results = match results {
             Some(Ok(path)) => Some(path.display().to_string()),
@@ -201,13 +204,13 @@ impl OutcomePrinter<'_> {
             notes.push(note);
             next = Some(command);
         }
-        let why = match (survey.recipients, survey.count_planned()) {
+        let reason = match (survey.recipients, survey.count_planned()) {
             (0, _) => "the list has no recipients",
             (_, 0) => "no recipients are left to send to",
             _ => "the selected rows were already sent or skipped",
         };
         RunSummary {
-            why: Some(why.to_owned()),
+            why: Some(reason.to_owned()),
             rehearsal: !self.inputs.destination.is_live(),
             notes,
             next: next.unwrap_or_else(|| self.output.command(format!("check {}", shell_path(&campaign.file)))),
@@ -216,13 +219,13 @@ impl OutcomePrinter<'_> {
     }
 
     /// Describes how to send another message to the recipients.
-    fn describe_another_round(&self, everybody: u64) -> String {
+    fn describe_another_round(&self, recipients: u64) -> String {
         let again = send_arguments(&self.inputs.campaign, self.gateway);
         let another = match self.inputs.campaign.brief.edition {
             None => "give the campaign an `edition`, for example `edition: \"{{ today }}\"`",
             Some(_) => "change the campaign's `edition`, or, if it contains the date, wait until the next day",
         };
-        let again = self.output.command(format!("{again} --again {everybody}"));
+        let again = self.output.command(format!("{again} --again {recipients}"));
         format!("to send a new mailing, {another}; to send this message to all recipients again: {again}")
     }
 
@@ -395,14 +398,16 @@ fn describe_cancelled_runs(runs: &[String]) -> Option<String> {
 
 /// Describes how accepted answers deviate from the contract.
 fn describe_deviation(oddity: ContractDeviation, count: u64) -> String {
-    let what = match oddity {
+    let problem = match oddity {
         ContractDeviation::UntrustedStatus(status) => return describe_untrusted(status, count),
         ContractDeviation::NumericRequestId => "a numeric `request_id` instead of a string",
         ContractDeviation::NegativeMsgId => "a negative `msg_id`",
         ContractDeviation::RepeatedMsgId => "a `msg_id` that another message already has",
     };
     let times = format_count(count, "time");
-    format!("warning: the gateway returned {what} {times}; the responses were accepted, but please tell your provider")
+    format!(
+        "warning: the gateway returned {problem} {times}; the responses were accepted, but please tell your provider"
+    )
 }
 
 /// Describes why messages are in doubt after a rate-limit answer, and how to get such messages retried.

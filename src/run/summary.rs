@@ -12,10 +12,10 @@ use campaign_engine::report::{FAILED_STATES, IN_DOUBT_STATES, counts_json, forma
 use campaign_ledger::{RowState, StateCounts, StopKind};
 use campaign_manifest::CampaignBrief;
 
-/// How well a command ended.
+/// The tone of a summary, which shows how well a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tone {
-    /// Everything was sent.
+    /// All messages were sent.
     Good,
     /// Some rows need attention.
     Caution,
@@ -48,14 +48,14 @@ pub(super) struct RunSummary {
     pub(super) parts: u64,
     /// Whether there might be more parts.
     pub(super) at_least: bool,
-    /// How long the command took.
+    /// The time that the command took.
     pub(super) time: Duration,
-    /// How the command ended, in a few words.
+    /// A few words that say how the command ended.
     pub(super) how: &'static str,
     pub(super) tone: Tone,
     /// The word for the stop reason.
     pub(super) stopped: Option<&'static str>,
-    /// Why the run stopped, or why nothing was sent.
+    /// The reason the run stopped, or the reason nothing was sent.
     pub(super) why: Option<String>,
     /// The path of the results.
     pub(super) results: Option<String>,

@@ -21,10 +21,10 @@ pub(crate) enum YamlSlot {
 /// The position of the cursor in YAML.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct YamlCursor {
-    /// For a key, the path of its map; for a value, its own path.
+    /// The path of the map for a key; the path of the value for a value.
     pub(crate) path: Vec<PathStep>,
     pub(crate) slot: YamlSlot,
-    /// The key or the value, as far as it is on one line.
+    /// The part of the key or value that is on one line.
     pub(crate) word: Range<usize>,
     /// Whether the cursor is between brackets.
     pub(crate) is_flow: bool,

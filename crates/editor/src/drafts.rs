@@ -63,7 +63,7 @@ impl SampledList {
     }
 }
 
-/// For its columns, a list smaller than this is read immediately, without a background check.
+/// The file size below which a list is read immediately for its columns, without a background check.
 const SMALL_LIST_BYTES: u64 = 1 << 22;
 
 /// A draft campaign with the results of its checks.
@@ -79,7 +79,7 @@ pub(crate) struct CheckedDraft {
 
 /// The findings of the last complete check.
 struct CheckedList {
-    /// What the findings depend on; `None` if other files can have changed since.
+    /// The state that the findings depend on; `None` if other files can have changed since.
     key: Option<ListKey>,
     /// Whether the check covered the current text.
     is_current: bool,

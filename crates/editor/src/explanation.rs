@@ -157,10 +157,10 @@ pub(crate) fn column_expression(column: &SampledColumn) -> String {
 /// The header and the sample values of a column, in Markdown.
 pub(crate) fn describe_column(column: &SampledColumn) -> String {
     let SampledColumn { header, samples, .. } = column;
-    let shown: Vec<String> = samples.iter().map(|sample| format!("`{}`", sample.replace('`', "'"))).collect();
-    match shown.as_slice() {
+    let quoted_samples: Vec<String> = samples.iter().map(|sample| format!("`{}`", sample.replace('`', "'"))).collect();
+    match quoted_samples.as_slice() {
         [] => format!("Column `{header}` in the list."),
-        shown => format!("Column `{header}` in the list, for example {}.", shown.join(", ")),
+        quoted_samples => format!("Column `{header}` in the list, for example {}.", quoted_samples.join(", ")),
     }
 }
 

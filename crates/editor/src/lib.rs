@@ -36,7 +36,7 @@ enum DocumentKind {
     Scenario,
     /// A text file that campaigns use as a template.
     Template,
-    /// Any other file; it gets no findings, explanations or completions.
+    /// Another kind of file, which gets no findings, explanations or completions.
     Other,
 }
 
@@ -44,7 +44,7 @@ impl DocumentKind {
     /// Detects the kind of a document from its name and its keys. An empty YAML file counts as a campaign, because it
     /// might become one.
     fn detect(path: &Path, text: &str) -> Self {
-        match path.extension().and_then(|ending| ending.to_str()) {
+        match path.extension().and_then(|extension| extension.to_str()) {
             Some("txt") => return Self::Template,
             Some("yaml" | "yml") => {}
             _ => return Self::Other,
@@ -69,7 +69,7 @@ impl DocumentKind {
         }
     }
 
-    /// The place of the top-level keys. `None` if this kind of document has no keys.
+    /// The location of the top-level keys. `None` if this kind of document has no keys.
     fn top(self) -> Option<KeyPlace> {
         match self {
             Self::Campaign => Some(KeyPlace::top_of_campaign()),

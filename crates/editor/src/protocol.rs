@@ -110,17 +110,17 @@ fn find_line(text: &str, line: usize) -> Option<usize> {
 
 /// Whether findings about a file are shown in that file itself.
 pub(crate) fn is_shown_in_file(path: &Path) -> bool {
-    let is_table = |ending: &str| TABLE_EXTENSIONS.contains(&ending.to_ascii_lowercase().as_str());
-    path.is_absolute() && !path.extension().and_then(|ending| ending.to_str()).is_some_and(is_table)
+    let is_table = |extension: &str| TABLE_EXTENSIONS.contains(&extension.to_ascii_lowercase().as_str());
+    path.is_absolute() && !path.extension().and_then(|extension| extension.to_str()).is_some_and(is_table)
 }
 
-/// Converts a finding to a diagnostic at its own place or, without a place, at the beginning of the file.
+/// Converts a finding to a diagnostic at its own location or, without a location, at the beginning of the file.
 pub(crate) fn to_diagnostic(finding: &Finding, unit: ColumnUnit) -> Diagnostic {
     let range = finding.place.as_ref().map(|place| unit.locate(place)).unwrap_or_default();
     new_diagnostic(finding, range, String::new())
 }
 
-/// Converts a finding that cannot be shown at its own place to a diagnostic at `anchor`, or else at the beginning of
+/// Converts a finding that cannot be shown at its own location to a diagnostic at `anchor`, or else at the beginning of
 /// the file. `anchor` is the key that names the list.
 pub(crate) fn to_anchored_diagnostic(
     finding: &Finding,
@@ -163,7 +163,7 @@ fn to_severity(severity: Severity) -> DiagnosticSeverity {
     }
 }
 
-/// Moves a finding about an older text to its place in the new text. `None` if the lines of the finding changed.
+/// Moves a finding about an older text to its location in the new text. `None` if the lines of the finding changed.
 pub(crate) fn move_finding(finding: &Finding, new: &SourceText) -> Option<Finding> {
     let place = finding.place.as_ref()?;
     let (old, text) = (place.source.text(), new.text());
@@ -210,10 +210,10 @@ mod tests {
     #[test]
     fn list_finding_is_anchored_in_the_campaign_and_names_its_row() {
         let list = SourceText::new("/a/list.csv", "phone\nodd\n");
-        let odd = Finding::new(&rules::CHECK, "odd").at(SourceLocation::new(&list, 6..9));
+        let finding = Finding::new(&rules::CHECK, "odd").at(SourceLocation::new(&list, 6..9));
         let campaign = SourceText::new("/a/sale.yaml", "recipients: { file: list.csv }");
         let anchor = SourceLocation::new(&campaign, 20..28);
-        let diagnostic = to_anchored_diagnostic(&odd, Some(&anchor), ColumnUnit::Utf16);
+        let diagnostic = to_anchored_diagnostic(&finding, Some(&anchor), ColumnUnit::Utf16);
         assert_eq!(diagnostic.range.start, Position::new(0, 20));
         assert_eq!(diagnostic.message, "list.csv:2: odd");
         let related = diagnostic.related_information.unwrap();

@@ -130,10 +130,10 @@ impl EditorSession {
         let (profiles, now) = (self.current_profiles(), (self.clock)());
         self.find_template_campaigns(&profiles, now);
         let open = self.documents.iter().filter(|(_, document)| document.is_written_campaign()).map(|(path, _)| path);
-        let wanted: BTreeSet<PathBuf> = open.chain(self.template_users.values().flatten()).cloned().collect();
-        self.drafts.retain(|path, _| wanted.contains(path));
+        let needed_paths: BTreeSet<PathBuf> = open.chain(self.template_users.values().flatten()).cloned().collect();
+        self.drafts.retain(|path, _| needed_paths.contains(path));
         let mut checks = Vec::new();
-        for path in wanted {
+        for path in needed_paths {
             let draft = Arc::new(DraftCampaign::load(&path, &profiles, now));
             let known = self.drafts.entry(path.clone()).or_insert_with(|| CheckedDraft::new(Arc::clone(&draft)));
             checks.extend(known.update(&path, draft));
@@ -406,7 +406,7 @@ impl EditorSession {
         Some(Location::new(uri, lsp_types::Range::default()))
     }
 
-    /// The place of a profile in gateways.yaml.
+    /// The location of a profile in gateways.yaml.
     fn locate_profile(&self, campaign: &Path, name: &str) -> Option<Location> {
         let gateways = self.current_profiles().load(Some(campaign)).ok()?;
         let file = std::path::absolute(gateways.file()?).ok()?;

@@ -50,7 +50,7 @@ impl KeylessAccount {
         Ok(Self(GatewayAccount { queue: Some(Arc::default()), ..account }))
     }
 
-    /// The same account with another API key. Both accounts share the same connections.
+    /// Copies the account with another API key. Both accounts share the same connections.
     pub fn with_key(&self, key: SecretString) -> GatewayAccount {
         let GatewayAccount { profile, api, ledger, observer, queue } = &self.0;
         let (ledger, observer) = (Arc::clone(ledger), Arc::clone(observer));
@@ -131,7 +131,7 @@ impl GatewayAccount {
         for chunk in inquiries.chunks(self.profile.max_envelope_size()) {
             let count = u32::try_from(chunk.len()).unwrap_or(u32::MAX);
             match self.ask_at_rate((count, I::READS_ONLY), || self.api.ask_all(chunk)).await? {
-                Ok(answered) => answers.extend(answered),
+                Ok(statuses) => answers.extend(statuses),
                 Err(unanswered) if answers.is_empty() => return Err(self.unanswered_error(unanswered)),
                 Err(unanswered) => {
                     // The whole request was refused, so the result of each inquiry is unknown.
@@ -217,8 +217,8 @@ pub(super) struct InquiryQueue {
 struct QueuePlace<'q>(&'q AtomicU64);
 
 impl InquiryQueue {
-    /// Waits until one inquiry can be reserved, and returns how long the caller must then wait for the account's rate
-    /// limit.
+    /// Waits until one inquiry can be reserved, and returns the time that the caller must then wait for the account's
+    /// rate limit.
     ///
     /// # Errors
     /// If the wait would be too long, or the ledger cannot be used.
@@ -252,7 +252,7 @@ impl Drop for QueuePlace<'_> {
     }
 }
 
-/// How long to wait for the gateway's answer about a new account.
+/// The time limit for the gateway's answer about a new account.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The account of a new profile.
@@ -330,8 +330,8 @@ impl GatewayAccount {
         self.confirm_and_send_change(&template, TemplateChange::Create(&template), consent).await
     }
 
-    /// Deletes a template and returns how many templates the gateway says it deleted. A missing text is looked up if
-    /// the gateway requires it.
+    /// Deletes a template and returns the number of templates that the gateway reports as deleted. A missing text is
+    /// looked up if the gateway requires it.
     ///
     /// # Errors
     /// If the template does not exist, the change is not confirmed, or the gateway does not report success.
@@ -375,8 +375,8 @@ impl GatewayAccount {
     ) -> Result<String, Error> {
         let gateway = || self.profile.name.clone();
         if !self.profile.is_loopback() && !consent.can_confirm() {
-            let what = ProposalKind::Template { gateway: gateway(), verb: "delete" };
-            return Err(Error::NotConfirmed { what, refusal: ConsentRefusal::NoTerminal });
+            let proposal = ProposalKind::Template { gateway: gateway(), verb: "delete" };
+            return Err(Error::NotConfirmed { what: proposal, refusal: ConsentRefusal::NoTerminal });
         }
         let templates = self.ask(&ListTemplates { channel }).await?;
         let has_id =
@@ -387,9 +387,9 @@ impl GatewayAccount {
     }
 }
 
-fn require_text(what: &str, text: &str) -> Result<String, Error> {
+fn require_text(field: &str, text: &str) -> Result<String, Error> {
     match text.trim() {
-        "" => Err(Error::Input(format!("the template's {what} is empty"))),
+        "" => Err(Error::Input(format!("the template's {field} is empty"))),
         text => Ok(text.to_owned()),
     }
 }
@@ -490,7 +490,7 @@ mod inquiry_queue_tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn excess_inquiries_are_refused_and_use_no_rate() {
+    async fn excess_inquiries_are_refused_and_do_not_use_the_rate() {
         let began = Instant::now();
         let ledger: Arc<dyn Ledger> = Arc::new(MemoryLedger::new(LedgerContents::default(), now));
         let clock = tokio::spawn(async move {

@@ -237,9 +237,9 @@ impl Session {
         let key = occurrence_key(&self.inputs().campaign.brief.name, occurrence);
         let recorded = find_occurrence(self.adapters.ledger.as_ref(), OccurrenceFilter::Key(&key)).await?;
         match recorded.map(|record| record.outcome) {
-            Some(OccurrenceOutcome::Fired(own)) => {
-                let own = runs.iter().find(|run| run.key == own && run.progress == RunProgress::Open);
-                Ok(own.cloned())
+            Some(OccurrenceOutcome::Fired(key)) => {
+                let open_run = runs.iter().find(|run| run.key == key && run.progress == RunProgress::Open);
+                Ok(open_run.cloned())
             }
             Some(OccurrenceOutcome::Skipped(_)) | None => Ok(None),
         }
@@ -259,12 +259,12 @@ impl Session {
         if let Some(replaced) = replaced.filter(|_| !left) {
             ledger.update_runs(vec![replaced.key], RunUpdate::Retired).await?;
         }
-        let meant = survey.survey.count_matching(|row| {
+        let selected = survey.survey.count_matching(|row| {
             self.launch.request.rows.as_ref().filter(|_| left).is_none_or(|rows| rows.contains(row))
         });
         let open_doubts = find_runs_in_doubt(&list_campaign_runs(ledger, self.inputs()).await?, None);
         let (before, doubt) = (sent.first_sending(), sent.has_messages_in_doubt());
-        let nothing = NothingLeft { survey, meant, before, cancelled_in, doubt, open_doubts, earlier: None };
+        let nothing = NothingLeft { survey, meant: selected, before, cancelled_in, doubt, open_doubts, earlier: None };
         Ok(Preparation::Nothing(RunOutcome::NothingLeft(Box::new(nothing))))
     }
 

@@ -38,7 +38,7 @@ pub struct CheckedCampaign {
     pub abroad: Vec<CountryCount>,
     /// The results of the tests in the campaign file.
     pub tests: Vec<TestResult>,
-    /// Why `run` would refuse to send. One of the findings says so.
+    /// The reason `run` would refuse to send. One of the findings says so.
     pub refused: Option<Error>,
 }
 
@@ -79,17 +79,17 @@ pub async fn check_campaign(
     if let Some(ledger) = ledger {
         findings.extend(check_ledger_for_run(inputs, ledger, now).await?);
     }
-    let refused = match ledger {
+    let refusal = match ledger {
         Some(ledger) => refuse_start(ledger, inputs).await.err(),
         None => None,
     };
-    findings.extend(refused.as_ref().map(|refused| Finding::new(&rules::RUN_REFUSED, refused.to_string())));
+    findings.extend(refusal.as_ref().map(|refusal| Finding::new(&rules::RUN_REFUSED, refusal.to_string())));
     let cost = list.compute_cost(inputs, &list.survey.planned_rows());
     let currency = inputs.destination.profile().and_then(|profile| profile.currency.clone());
     let home = inputs.campaign.brief.watched_home(inputs.destination.profile());
     let planned = list.survey.planned_rows();
     let abroad = home.map(|home| list.survey.countries.count_abroad(home, &planned)).unwrap_or_default();
-    Ok(CheckedCampaign { findings, list, cost, currency, abroad, tests, refused })
+    Ok(CheckedCampaign { findings, list, cost, currency, abroad, tests, refused: refusal })
 }
 
 /// Warns before a run about unconfirmed replicas, and about a ledger that this machine does not know.
@@ -114,7 +114,7 @@ pub(super) fn check_inputs(inputs: &Inputs, list: Option<&ListSurvey>, start: Ru
     let profile = inputs.destination.profile();
     let mut findings = inputs.warnings.clone();
     let missing = profile.and_then(|profile| find_missing_key(&profile.api_key));
-    findings.extend(missing.map(|why| Finding::new(&rules::API_KEY, why)));
+    findings.extend(missing.map(|problem| Finding::new(&rules::API_KEY, problem)));
     findings.extend(profile.map(|profile| check_promised_receipts(&inputs.campaign, profile)).unwrap_or_default());
     match list {
         Some(list) => {
@@ -192,7 +192,7 @@ pub async fn dry_run(
     Ok(DryRun { survey, results: target.path().to_owned() })
 }
 
-/// How long to wait for the gateway's answer. The time is short, because the inquiry is optional.
+/// The time limit for the gateway's answer. The time is short, because the inquiry is optional.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The gateway's answer about a campaign.
@@ -227,7 +227,7 @@ pub async fn ask_online(
     let known = online::AccountTerms { verified, key: &key, balance: &balance, senders: &senders };
     Ok(OnlineAnswer {
         findings: check_account(&answer, &signatures, known, &cost),
-        key_refused: matches!(&answer, Err(refused) if refused.cause == FailureCause::KeyRefused),
+        key_refused: matches!(&answer, Err(failure) if failure.cause == FailureCause::KeyRefused),
         balance: answer.ok().and_then(|(balance, _)| balance.ok()),
         cost,
     })
@@ -337,8 +337,8 @@ mod tests {
     fn rejected_key_is_a_separate_error_and_warnings_pass() {
         let cost = || Cost::Unknown(Vec::new());
         let answer = |findings, key_refused| OnlineAnswer { findings, balance: None, cost: cost(), key_refused };
-        let refused = answer(vec![Finding::new(&KEY_REFUSED, "x")], true).into_warnings();
-        assert!(matches!(refused, Err(Error::KeyRefused(_))));
+        let result = answer(vec![Finding::new(&KEY_REFUSED, "x")], true).into_warnings();
+        assert!(matches!(result, Err(Error::KeyRefused(_))));
         let unknown = answer(vec![Finding::new(&SENDER_UNKNOWN, "x")], false).into_warnings();
         assert!(matches!(unknown, Err(Error::Findings(_))));
         assert_eq!(answer(vec![Finding::new(&ONLINE_UNKNOWN, "x")], false).into_warnings().unwrap().len(), 1);

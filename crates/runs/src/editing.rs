@@ -18,11 +18,11 @@ use campaign_core::finding::{Finding, SourceLocation, SourceText, mask_numbers, 
 use campaign_engine::check::{RunStart, SurveyExclusions, reader_settings};
 use campaign_manifest::{Campaign, CampaignDay, CampaignPath, FileState, PathScope, UnsavedTexts};
 
-/// The most sample values of a column.
+/// The maximum number of sample values of a column.
 const MAX_SAMPLES: usize = 3;
-/// The most characters of a sample value.
+/// The maximum number of characters of a sample value.
 const SAMPLE_CHARACTERS: usize = 40;
-/// The most templates that are searched for includes.
+/// The maximum number of templates that are searched for includes.
 const MAX_INCLUDES: usize = 200;
 
 /// A campaign that is being written, with everything in it that can be read.
@@ -38,7 +38,7 @@ pub struct DraftCampaign {
     now: Timestamp,
 }
 
-/// What the findings about a list depend on: the texts, and the state of the list's file.
+/// The state that the findings about a list depend on: the texts, and the state of the list's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListKey {
     list: Option<(PathBuf, Option<FileState>)>,
@@ -46,7 +46,7 @@ pub struct ListKey {
     unsaved: UnsavedTexts,
 }
 
-/// What the columns of a list depend on.
+/// The state that the columns of a list depend on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnsKey {
     list: PathBuf,
@@ -121,7 +121,7 @@ impl DraftCampaign {
         (!stop.load(Ordering::Relaxed)).then(|| remove_irrelevant_findings(findings))
     }
 
-    /// Everything that the findings of [`Self::check_list`] depend on, for detecting changes.
+    /// Returns the state that the findings of [`Self::check_list`] depend on, for detecting changes.
     pub fn list_key(&self) -> ListKey {
         let list = self.list_file().map(|list| (list.path().to_owned(), list.read_state()));
         let texts = self.campaign().map(|campaign| {
@@ -131,8 +131,8 @@ impl DraftCampaign {
         ListKey { list, texts: texts.unwrap_or_default(), unsaved: self.unsaved.clone() }
     }
 
-    /// Everything that the columns of the list depend on, for detecting changes. `None` if the campaign names no list
-    /// file.
+    /// Returns the state that the columns of the list depend on, for detecting changes. `None` if the campaign names no
+    /// list file.
     pub fn columns_key(&self) -> Option<ColumnsKey> {
         let (campaign, list) = (self.campaign()?, self.list_file()?);
         let (names, format) = (campaign.brief.columns.clone(), campaign.format.clone());
@@ -225,9 +225,9 @@ fn sample_cells(chunk: &Chunk, column: usize) -> Vec<String> {
         if cell.is_empty() {
             continue;
         }
-        let shown = shorten(&mask_numbers(cell));
-        if !samples.contains(&shown) {
-            samples.push(shown);
+        let sample = shorten(&mask_numbers(cell));
+        if !samples.contains(&sample) {
+            samples.push(sample);
         }
         if samples.len() == MAX_SAMPLES {
             break;
@@ -254,13 +254,13 @@ fn into_findings(error: Error) -> Vec<Finding> {
 /// Removes duplicate findings, and those about the API key. An editor does not have the environment in which a run
 /// reads its API key.
 fn remove_irrelevant_findings(findings: Vec<Finding>) -> Vec<Finding> {
-    let mut kept: Vec<Finding> = Vec::new();
+    let mut unique_findings: Vec<Finding> = Vec::new();
     for finding in findings {
-        if finding.rule != &rules::API_KEY && !kept.contains(&finding) {
-            kept.push(finding);
+        if finding.rule != &rules::API_KEY && !unique_findings.contains(&finding) {
+            unique_findings.push(finding);
         }
     }
-    kept
+    unique_findings
 }
 
 #[cfg(test)]
@@ -311,8 +311,8 @@ mod tests {
         assert_eq!(rule_ids(broken.findings()).len(), 1, "{:?}", broken.findings());
         let place = broken.findings().iter().find_map(|finding| finding.place.clone()).unwrap();
         assert_eq!(place.source.path(), draft.path("a.txt"));
-        let whole = draft.load(&[("sale.yaml", CAMPAIGN), ("a.txt", "Hello {{ plan }}")]);
-        assert!(rule_ids(whole.findings()).is_empty(), "{:?}", whole.findings());
+        let loaded = draft.load(&[("sale.yaml", CAMPAIGN), ("a.txt", "Hello {{ plan }}")]);
+        assert!(rule_ids(loaded.findings()).is_empty(), "{:?}", loaded.findings());
     }
 
     #[test]

@@ -67,13 +67,13 @@ pub struct ForgottenRows {
 /// If another process holds a run that contains the number, or the ledger cannot be read or written.
 pub async fn forget_person(adapters: &Adapters, phone: Phone) -> Result<ForgottenPerson, Error> {
     let ledger = adapters.ledger.as_ref();
-    let (mut held, mut result) = (Vec::new(), ForgottenPerson::default());
-    erase_pending_rows(adapters, &mut held, None, &mut result).await?;
+    let (mut locks, mut result) = (Vec::new(), ForgottenPerson::default());
+    erase_pending_rows(adapters, &mut locks, None, &mut result).await?;
     let person = RecipientRecord::find(ledger, phone, &RowSelection::default()).await?;
     result.unread.extend(person.unreadable);
     result.elsewhere = person.elsewhere;
     for RecipientInRun { run, .. } in &person.runs {
-        lock_for_run(adapters, &mut held, run).await?;
+        lock_for_run(adapters, &mut locks, run).await?;
     }
     let (mut order, mut cancelled_in) = (Vec::new(), Vec::new());
     for RecipientInRun { run, rows, .. } in person.runs {
@@ -93,7 +93,7 @@ pub async fn forget_person(adapters: &Adapters, phone: Phone) -> Result<Forgotte
         .map_err(|error| Error::Storage(format!("cannot record the forgotten number in the state folder: {error}")))?;
     ledger.forget_number(ForgetOrder { phone, rows: order, cancelled_in, opt_out }).await?;
     failpoint::pass("forget.recorded");
-    erase_pending_rows(adapters, &mut held, None, &mut result).await?;
+    erase_pending_rows(adapters, &mut locks, None, &mut result).await?;
     // Even a number that is in no run can be on the suppression list, so free space is always overwritten.
     ledger.overwrite_remains(&[]).await?;
     Ok(result)
@@ -150,26 +150,26 @@ pub(super) async fn finish_forgetting(adapters: &Adapters, lock: &Arc<CampaignLo
 /// Removes rows that await erasure from copies and results. `only` limits this to the runs that a lock covers.
 async fn erase_pending_rows(
     adapters: &Adapters,
-    held: &mut Vec<Arc<CampaignLock>>,
+    locks: &mut Vec<Arc<CampaignLock>>,
     only: Option<&Arc<CampaignLock>>,
     result: &mut ForgottenPerson,
 ) -> Result<(), Error> {
     let ledger = adapters.ledger.as_ref();
-    let mut done = Vec::new();
+    let mut erased = Vec::new();
     for (key, rows) in ledger.list_rows_to_forget().await? {
         let run = reload_run(ledger, key).await?;
         if only.is_some_and(|lock| !lock.covers_run(&run)) {
             continue;
         }
-        let lock = lock_for_run(adapters, held, &run).await?;
+        let lock = lock_for_run(adapters, locks, &run).await?;
         if erase_in_run(adapters, run, lock, rows, result).await? {
-            done.push(key);
+            erased.push(key);
         }
     }
-    if !done.is_empty() {
+    if !erased.is_empty() {
         ledger.overwrite_remains(&[]).await?;
         failpoint::pass("forget.swept");
-        ledger.update_runs(done, RunUpdate::RowsErased).await?;
+        ledger.update_runs(erased, RunUpdate::RowsErased).await?;
     }
     Ok(())
 }
@@ -195,8 +195,8 @@ async fn erase_in_run(
     match released.stale_results {
         // If the file holds the results of a later run, it is rewritten when that run is processed.
         None | Some(StaleResults::Later { .. }) => {}
-        Some(why) => {
-            result.unwritten.push(why);
+        Some(stale_results) => {
+            result.unwritten.push(stale_results);
             return Ok(matches!(result.unwritten.last(), Some(StaleResults::Gone { .. })));
         }
     }
@@ -214,7 +214,7 @@ impl ReplacedFile {
         OpenOptions::new().write(true).open(path).map(Self)
     }
 
-    /// Overwrites the bytes of the old file, if it was replaced and no path leads to it any more.
+    /// Overwrites the bytes of the old file, if it was replaced and no path leads to it now.
     fn overwrite(mut self) -> Result<(), Error> {
         let is_gone = |file: &File| {
             #[cfg(unix)]
@@ -288,14 +288,14 @@ impl<W: Write> Write for HashingWriter<W> {
 /// Returns the lock on the campaign of a run, and takes it if this process does not hold it yet.
 async fn lock_for_run(
     adapters: &Adapters,
-    held: &mut Vec<Arc<CampaignLock>>,
+    locks: &mut Vec<Arc<CampaignLock>>,
     run: &Run,
 ) -> Result<Arc<CampaignLock>, Error> {
-    if let Some(lock) = held.iter().find(|lock| lock.covers_run(run)) {
+    if let Some(lock) = locks.iter().find(|lock| lock.covers_run(run)) {
         return Ok(Arc::clone(lock));
     }
     let lock = HeldRun::lock_for_run(adapters, run).await?;
-    held.push(Arc::clone(&lock));
+    locks.push(Arc::clone(&lock));
     Ok(lock)
 }
 
@@ -334,10 +334,10 @@ impl ForgottenNumbers {
         let mut text = String::new();
         file.read_to_string(&mut text)?;
         // A line that a crash cut off is written again.
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        file.set_len(whole as u64)?;
+        let line_start = text.rfind('\n').map_or(0, |end| end + 1);
+        file.set_len(line_start as u64)?;
         file.seek(SeekFrom::End(0))?;
-        if whole == 0 {
+        if line_start == 0 {
             let key: [u8; NumberKey::LENGTH] = rand::random();
             text = key.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + "\n";
             file.write_all(text.as_bytes())?;
@@ -379,12 +379,12 @@ pub struct OldRuns {
     pub kept: Vec<(String, PurgeBlocker)>,
 }
 
-/// Why a run is not purged.
+/// The reason a run is not purged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PurgeBlocker {
     /// The run can be resumed.
     Unfinished,
-    /// Some of its rows are in doubt.
+    /// The run has rows in doubt.
     InDoubt,
     /// A process is using the run or its campaign.
     InUse,
@@ -408,7 +408,7 @@ impl OldRuns {
             let name = run.name();
             match load_purgeable_view(ledger, run).await? {
                 Ok(view) => old.purgeable.push(view),
-                Err(why) => old.kept.push((name, why)),
+                Err(blocker) => old.kept.push((name, blocker)),
             }
         }
         Ok(old)
@@ -429,7 +429,7 @@ async fn find_last_use(ledger: &dyn Ledger, run: &Run) -> Result<Timestamp, Ledg
     Ok([Some(run.began_at), run.ended_at, sent].into_iter().flatten().max().unwrap_or(run.began_at))
 }
 
-/// Returns the view of a run that can be purged, or the reason why the run cannot be purged.
+/// Returns the view of a run that can be purged, or the reason the run cannot be purged.
 async fn load_purgeable_view(ledger: &dyn Ledger, run: Run) -> Result<Result<RunView, PurgeBlocker>, LedgerError> {
     if is_owned(ledger, &run).await? || !ledger.load_claimed_rows(run.key).await?.is_empty() {
         return Ok(Err(PurgeBlocker::InUse));
@@ -444,25 +444,25 @@ async fn load_purgeable_view(ledger: &dyn Ledger, run: Run) -> Result<Result<Run
     }
 }
 
-/// Purges these runs: their rows leave the ledger, and their copies are overwritten and removed. Returns the runs that
-/// are not purged, with the reasons.
+/// Purges these runs: their rows are removed from the ledger, and their copies are overwritten and removed. Returns the
+/// runs that are not purged, with the reasons.
 ///
 /// # Errors
 /// If the ledger or the copies cannot be read or written. Runs that were purged before the failure stay purged.
 pub async fn purge_runs(adapters: &Adapters, runs: Vec<Run>) -> Result<Vec<(String, PurgeBlocker)>, Error> {
     let ledger = adapters.ledger.as_ref();
-    let mut kept = Vec::new();
+    let mut blocked = Vec::new();
     for run in runs {
         let name = run.name();
-        if let Err(why) = purge_run(adapters, run).await? {
-            kept.push((name, why));
+        if let Err(blocker) = purge_run(adapters, run).await? {
+            blocked.push((name, blocker));
         }
     }
     // This includes the copies that an earlier call left behind because it ended early.
     let mut purged = ledger.list_runs(RunFilter::all()).await?;
     purged.retain(|run| run.purged_at.is_some());
     ledger.overwrite_remains(&purged).await?;
-    Ok(kept)
+    Ok(blocked)
 }
 
 async fn purge_run(adapters: &Adapters, run: Run) -> Result<Result<(), PurgeBlocker>, Error> {
@@ -487,7 +487,7 @@ async fn purge_run(adapters: &Adapters, run: Run) -> Result<Result<(), PurgeBloc
     let snapshot = Snapshot::load(ledger, &run, false).await?;
     let cancelled = match find_cancelled(ledger, &run).await? {
         Ok(cancelled) => cancelled,
-        Err(kept) => return Ok(Err(kept)),
+        Err(blocker) => return Ok(Err(blocker)),
     };
     let name = run.name();
     let order = PurgeOrder { counted: run, counts: snapshot.counts, parts: snapshot.parts.billed, cancelled };

@@ -263,7 +263,7 @@ pub async fn lock_campaign(
     }
 }
 
-/// The largest campaign file, in bytes.
+/// The maximum size of a campaign file, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// The campaign files in a folder, sorted by name: YAML files with channels. Symbolic links are followed only within
@@ -283,7 +283,7 @@ pub fn list_campaign_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The most folders that are searched for campaigns, and the most campaigns that are found.
+/// The maximum number of folders that are searched for campaigns, and of campaigns that are found.
 const MAX_NEIGHBOURS: usize = 200;
 
 /// Finds the campaign files that can use a text file: files in the same or parent folder, or near an enclosing
@@ -293,8 +293,8 @@ pub fn find_campaigns_near_text(text: &Path) -> Vec<PathBuf> {
     let templates = text.ancestors().skip(1).take(3).find(|folder| folder.ends_with("templates"));
     if let Some(above) = templates.and_then(Path::parent) {
         // Campaigns in any folder beside `templates` can use its texts.
-        let below = std::fs::read_dir(above).into_iter().flatten().flatten().map(|entry| entry.path());
-        folders.extend([above.to_owned()].into_iter().chain(below).take(MAX_NEIGHBOURS));
+        let children = std::fs::read_dir(above).into_iter().flatten().flatten().map(|entry| entry.path());
+        folders.extend([above.to_owned()].into_iter().chain(children).take(MAX_NEIGHBOURS));
     }
     folders.sort_unstable();
     folders.dedup();
@@ -302,7 +302,7 @@ pub fn find_campaigns_near_text(text: &Path) -> Vec<PathBuf> {
 }
 
 fn is_yaml(path: &Path) -> bool {
-    matches!(path.extension().and_then(|ending| ending.to_str()), Some("yaml" | "yml"))
+    matches!(path.extension().and_then(|extension| extension.to_str()), Some("yaml" | "yml"))
 }
 
 fn has_channels_key(file: impl Read) -> bool {

@@ -37,7 +37,7 @@ pub struct SentRecipients {
     pub round: u32,
     /// The runs of that round, oldest first.
     runs: Vec<Run>,
-    /// Their edition.
+    /// The edition of the messages.
     edition: String,
 }
 
@@ -55,11 +55,11 @@ pub struct CancelledRecipients {
 pub struct EarlierSending {
     /// The first run that sent to these recipients.
     pub run: String,
-    /// When it began.
+    /// The time at which the run began.
     pub began_at: Timestamp,
     /// The campaign file that it began from, if known.
     pub file: Option<PathBuf>,
-    /// How many runs of the same edition and round came after it.
+    /// The number of later runs of the same edition and round.
     pub later: usize,
     /// Whether its results can no longer be updated.
     pub purged: bool,
@@ -247,16 +247,16 @@ fn message_caps(inputs: &Inputs) -> Vec<FrequencyCap> {
     combine_caps(campaign.brief.purpose, campaign.delivery.cap, destination)
 }
 
-/// Combines the `own` caps with the profile's cap; service messages have no caps.
+/// Combines the `campaign_caps` with the profile's cap; service messages have no caps.
 pub(super) fn combine_caps(
     purpose: Purpose,
-    own: impl IntoIterator<Item = FrequencyCap>,
+    campaign_caps: impl IntoIterator<Item = FrequencyCap>,
     destination: &Destination,
 ) -> Vec<FrequencyCap> {
     if purpose == Purpose::Service {
         return Vec::new();
     }
-    own.into_iter().chain(destination.profile().and_then(|profile| profile.cap)).collect()
+    campaign_caps.into_iter().chain(destination.profile().and_then(|profile| profile.cap)).collect()
 }
 
 /// The maximum number of messages in one campaign to a number for which caps are checked in advance. Later messages are
@@ -270,10 +270,10 @@ const MAX_CHECKED_MESSAGES: u32 = 32;
 /// If the ledger cannot be read.
 pub(super) async fn find_capped(ledger: Option<&dyn Ledger>, inputs: &Inputs) -> Result<CappedNumbers, Error> {
     let (caps, loopback) = (message_caps(inputs), inputs.destination.is_loopback());
-    let Some(most) = caps.iter().map(|cap| cap.messages).min() else { return Ok(CappedNumbers::default()) };
-    let Some(ledger) = ledger else { return Ok(CappedNumbers::new(Vec::new(), most)) };
+    let Some(max_messages) = caps.iter().map(|cap| cap.messages).min() else { return Ok(CappedNumbers::default()) };
+    let Some(ledger) = ledger else { return Ok(CappedNumbers::new(Vec::new(), max_messages)) };
     let checked = match inputs.campaign.brief.duplicates {
-        DuplicatePolicy::Allow => most.min(MAX_CHECKED_MESSAGES),
+        DuplicatePolicy::Allow => max_messages.min(MAX_CHECKED_MESSAGES),
         DuplicatePolicy::Skip | DuplicatePolicy::Refuse => 1,
     };
     let mut reached = Vec::new();
@@ -282,7 +282,7 @@ pub(super) async fn find_capped(ledger: Option<&dyn Ledger>, inputs: &Inputs) ->
         let caps: Vec<FrequencyCap> = caps.iter().map(left).collect();
         reached.push(ledger.load_numbers(NumberFilter::Capped(CapQuery { caps: &caps, loopback, only: None })).await?);
     }
-    Ok(CappedNumbers::new(reached, most))
+    Ok(CappedNumbers::new(reached, max_messages))
 }
 
 /// Lists the runs of this campaign through this account in all editions, oldest first.
@@ -525,15 +525,15 @@ pub(super) async fn find_excluded(
 ) -> Result<NumberSet, Error> {
     let mut numbers = NumberSet::default();
     let Some(past) = &inputs.campaign.brief.exclude else { return Ok(numbers) };
-    let refused =
+    let refuse =
         |finding: Finding| Error::Findings(vec![finding.at(inputs.campaign.places.locate_key("recipients.exclude"))]);
-    let Some(ledger) = ledger else { return Err(refused(unknown_run_finding(past, None))) };
-    let runs = find_excluding_runs(ledger, past, inputs).await?.map_err(refused)?;
+    let Some(ledger) = ledger else { return Err(refuse(unknown_run_finding(past, None))) };
+    let runs = find_excluding_runs(ledger, past, inputs).await?.map_err(refuse)?;
     for run in &runs {
         if run.progress == RunProgress::Open {
             let message = format!("{} is unfinished, so the recipients to exclude are not known yet", run.name());
             let finding = Finding::new(&rules::EXCLUDE, message);
-            return Err(refused(finding.help("wait until the run ends, or cancel it with `stop --for-good`")));
+            return Err(refuse(finding.help("wait until the run ends, or cancel it with `stop --for-good`")));
         }
         let (run_numbers, undecided) = load_run_numbers(ledger, run, &past.states).await?;
         if undecided > 0 && inputs.destination.is_live() {

@@ -36,7 +36,7 @@ pub struct ReleasedRun {
     pub reopened: bool,
     /// The current state of the run.
     pub snapshot: Snapshot,
-    /// Why the results were not updated.
+    /// The reason the results were not updated.
     pub stale_results: Option<StaleResults>,
 }
 
@@ -151,9 +151,9 @@ fn remaining_stop(before: &Run, snapshot: &Snapshot) -> Option<StopKind> {
     before.stop.filter(|_| left)
 }
 
-/// How long to wait for the sending process, which finishes messages in flight and writes the results.
+/// The time limit for the sending process, which finishes messages in flight and writes the results.
 const STOP_TIMEOUT: Duration = Duration::from_secs(900);
-/// How often the sending process is checked.
+/// The interval between checks of the sending process.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Asks the process that sends a run to stop after the messages in flight. Returns whether a process is sending the
@@ -176,7 +176,7 @@ pub async fn stop_run(ledger: &dyn Ledger, run: &Run) -> Result<bool, Error> {
     Ok(false)
 }
 
-/// What `stop --for-good` would cancel.
+/// The rows that `stop --for-good` would cancel.
 #[derive(Debug)]
 pub struct Cancellation {
     /// The run's rows by state.
@@ -203,7 +203,7 @@ impl Cancellation {
         Ok(Self { counts, is_sending, is_scheduled })
     }
 
-    /// Returns the count of planned rows.
+    /// Returns the number of planned rows.
     pub fn count_rows(&self) -> u64 {
         self.counts.get(RowState::Planned)
     }
@@ -245,7 +245,7 @@ pub async fn cancel_run(adapters: &Adapters, run: Run) -> Result<CancelledRun, E
     if now.progress != RunProgress::Open {
         return Err(Error::NothingToCancel { run: now.name() });
     }
-    let held = HeldRun::claim(adapters, lock, now).await?;
-    let rows = held.read_snapshot().await?.counts.get(RowState::Planned);
-    Ok(CancelledRun { rows, released: held.cancel().await? })
+    let held_run = HeldRun::claim(adapters, lock, now).await?;
+    let rows = held_run.read_snapshot().await?.counts.get(RowState::Planned);
+    Ok(CancelledRun { rows, released: held_run.cancel().await? })
 }

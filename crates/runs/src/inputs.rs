@@ -142,9 +142,9 @@ impl Inputs {
         if is_whole && !inputs.warnings.iter().any(Finding::is_error) {
             return Ok(inputs);
         }
-        let over = inputs.check_until(day);
+        let finding = inputs.check_until(day);
         let others = inputs.find_other_problems(!matches!(day, CampaignDay::Coming(_)));
-        let findings = [inputs.warnings, over.into_iter().collect(), others].concat();
+        let findings = [inputs.warnings, finding.into_iter().collect(), others].concat();
         let (name, file) = (inputs.campaign.brief.gateway, inputs.campaign.file);
         Err(if is_unknown { Error::UnknownGateway { name, file, findings } } else { Error::Findings(findings) })
     }
@@ -470,15 +470,15 @@ fn add_advice(finding: &mut Finding, place: &ListPlace) {
     place.add_advice(finding, &format!("write {} under `recipients`", keys.join(" and ")));
 }
 
-/// The most rows of a table.
+/// The maximum number of rows of a table.
 const MAX_ROWS: usize = 10_000;
-/// The most columns of a table.
+/// The maximum number of columns of a table.
 const MAX_COLUMNS: usize = 500;
-/// The most cells of a table. Each takes some 150 bytes of memory, even if it is empty.
+/// The maximum number of cells of a table. Each takes some 150 bytes of memory, even if it is empty.
 const MAX_CELLS: usize = 250_000;
-/// The most bytes of all cells of a table.
+/// The maximum number of bytes of all cells of a table.
 const MAX_BYTES: usize = 1 << 20;
-/// The most bytes of the headers, which each row repeats in memory.
+/// The maximum number of bytes of the headers, which each row repeats in memory.
 const MAX_HEADER_BYTES: usize = 8 << 10;
 
 /// Loads a campaign file with its tables. The findings include problems of the file and of the tables.
@@ -517,28 +517,28 @@ fn read_table(from: &TableFile, hints: EncodingHints) -> Result<(LookupTable, Op
     let format = Arc::clone(text.format());
     let (mut rows, mut bytes) = (BTreeMap::<String, Vec<String>>::new(), 0);
     let columns = read_rows(text, path, |headers, row, cells| {
-        let refused = |message: String, help: &str| Err(Box::new(Finding::new(&rules::DATA_FILE, message).help(help)));
+        let refuse = |message: String, help: &str| Err(Box::new(Finding::new(&rules::DATA_FILE, message).help(help)));
         if headers.len() > MAX_COLUMNS || headers.iter().map(String::len).sum::<usize>() > MAX_HEADER_BYTES {
             let message = "it has more than 500 columns or 8 KiB of headers".to_owned();
-            return refused(message, "remove the columns that no template uses");
+            return refuse(message, "remove the columns that no template uses");
         }
         let column = find_key_column(headers, &from.key)?;
         let cells: Vec<String> = (0..headers.len()).map(|column| clean_cell(cells.get(column)).to_owned()).collect();
         let key = compose_accents(&cells[column]).into_owned();
         bytes += cells.iter().map(String::len).sum::<usize>();
         if key.is_empty() {
-            return refused(
+            return refuse(
                 format!("row {row} has no value under `{}`", from.key),
                 "fill in the cell, or remove the row",
             );
         }
         if rows.len() == MAX_ROWS || (rows.len() + 1) * headers.len() > MAX_CELLS || bytes > MAX_BYTES {
             let message = "it has more than 10,000 rows, 250,000 cells or 1 MiB of text".to_owned();
-            return refused(message, "keep tables small: put data that varies by recipient in columns of the list");
+            return refuse(message, "keep tables small: put data that varies by recipient in columns of the list");
         }
         match rows.insert(key, cells) {
             None => Ok(()),
-            Some(_) => refused(
+            Some(_) => refuse(
                 format!("row {row} has the same `{}` as an earlier row", from.key),
                 "remove the duplicate row: each key must be unique",
             ),
@@ -546,8 +546,8 @@ fn read_table(from: &TableFile, hints: EncodingHints) -> Result<(LookupTable, Op
     })
     .map_err(|finding| *finding)?;
     find_key_column(&columns, &from.key).map_err(|finding| *finding)?;
-    let mut seen = BTreeSet::new();
-    if let Some(twice) = columns.iter().find(|name| !seen.insert(name.as_str())) {
+    let mut names = BTreeSet::new();
+    if let Some(twice) = columns.iter().find(|name| !names.insert(name.as_str())) {
         let finding = Finding::new(&rules::DATA_FILE, format!("it has more than one column named `{twice}`"));
         return Err(finding.help("rename one of them"));
     }
@@ -560,7 +560,7 @@ fn find_key_column(headers: &[String], key: &str) -> Result<usize, Box<Finding>>
     headers.iter().position(|header| compose_accents(header) == key_accents).ok_or_else(|| {
         let finding = Finding::new(&rules::DATA_FILE, format!("it has no column `{key}`"));
         let help = match did_you_mean(key, headers.iter().map(String::as_str)) {
-            Some(meant) => format!("did you mean `{meant}`?"),
+            Some(suggestion) => format!("did you mean `{suggestion}`?"),
             None => format!("use one of the table's columns: {}", join_names(headers.iter().map(String::as_str))),
         };
         finding.help(help).into()

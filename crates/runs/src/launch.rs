@@ -80,7 +80,7 @@ pub(super) struct RunToSend {
     pub(super) suppressed: RoaringTreemap,
     /// The current consents, if they are required. A resumed run sends nothing without one.
     pub(super) consents: Option<Consents>,
-    /// The most messages that this call sends.
+    /// The maximum number of messages that this call sends.
     pub(super) limit: Option<u64>,
     /// Whether this call retries rows.
     pub(super) is_retry: bool,
@@ -351,7 +351,7 @@ pub enum Round {
 pub struct RunRequest {
     /// Only these rows.
     pub rows: Option<RowSet>,
-    /// The most rows to send.
+    /// The maximum number of rows to send.
     pub limit: Option<u64>,
     /// The recipients.
     pub round: Round,
@@ -438,8 +438,8 @@ impl RunRequest {
         }
     }
 
-    /// Checks the count of recipients outside the profile's `home`, over all runs of the edition, against the profile's
-    /// limit.
+    /// Checks the number of recipients outside the profile's `home`, over all runs of the edition, against the
+    /// profile's limit.
     pub(super) fn check_abroad(&self, profile: Option<&Profile>, list: &ListSurvey) -> Result<(), Error> {
         let Some(profile) = profile else { return Ok(()) };
         let (home, limit) = match profile.home.as_ref().zip(profile.abroad_limit) {
@@ -480,7 +480,7 @@ impl RunOutcome {
 pub struct EndedRun {
     /// The run before its end was recorded.
     pub run: Run,
-    /// Why the run stopped early, even if something else failed too.
+    /// The reason the run stopped early, even if something else failed too.
     pub stop: Option<Stop>,
     /// The recorded kind of the run's end.
     pub kind: Option<StopKind>,
@@ -492,7 +492,7 @@ pub struct EndedRun {
     pub notes: SelectionNotes,
     /// Recipients who opted out during the run. A live run skipped them; in a rehearsal, they opted out by reply.
     pub opted_out: u64,
-    /// The billed parts, as far as the gateway reported them.
+    /// The billed parts, if the gateway reported them.
     pub parts: u64,
     /// Whether more parts might be billed, or are not known to be all.
     pub has_unreported_parts: bool,
@@ -511,7 +511,7 @@ pub struct EndedRun {
     pub results: Option<Result<PathBuf, Error>>,
     /// The new path of another run's results that were at this path.
     pub kept: Option<ResultsBackup>,
-    /// Why the current edition did not begin after this run of an earlier one, or ended without its own outcome.
+    /// The reason the current edition did not begin after this run of an earlier one, or ended without its own outcome.
     pub not_begun_error: Option<Box<Error>>,
     /// Delivery statuses of a rehearsal with a scenario.
     pub played: Option<Counts>,

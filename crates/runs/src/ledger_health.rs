@@ -1,7 +1,7 @@
 //! Checks before a ledger is used for sending: damaged records, signs of a lost or older ledger, and backups. Also the
 //! acceptance of a restored ledger.
 //!
-//! After a restore, schedules are paused, people forgotten since the backup are forgotten again, and rows that were
+//! After a restore, schedules are paused, and people forgotten since the backup are forgotten again. Rows that were
 //! planned at the time of the backup are in doubt. They are reconciled, but never sent again automatically. A campaign
 //! that might have begun since the backup begins only if the operator accepts possible duplicates and states its exact
 //! number of recipients.
@@ -125,8 +125,8 @@ async fn check_records(ledger: &dyn Ledger, run: &Run) -> Result<u64, LedgerErro
     while let Some(envelope) = envelopes.next_envelope().await? {
         if envelope.is_damaged() {
             let (rows, number) = (format_count(envelope.rows.len() as u64, "row"), envelope.envelope);
-            let what = format!("the recorded outcome of request {number} ({rows}, now in doubt)");
-            return Err(LedgerError::Damaged { what });
+            let outcome_name = format!("the recorded outcome of request {number} ({rows}, now in doubt)");
+            return Err(LedgerError::Damaged { what: outcome_name });
         }
     }
     Ok(RunView::load(ledger, run.clone(), is_owned(ledger, run).await?).await?.run.recipients)
@@ -224,8 +224,8 @@ fn rename_results(path: &Path) -> io::Result<PathBuf> {
     Ok(aside)
 }
 
-/// For how long after its end a run is a sign that the ledger is in use. Snapshots of a database are usually kept for a
-/// shorter time.
+/// The time after the end of a run for which the run is a sign that the ledger is in use. Snapshots of a database are
+/// usually kept for a shorter time.
 const RECENT_AGE: SignedDuration = SignedDuration::from_hours(24 * 90);
 
 /// Returns a warning on a machine without a high-water mark if the ledger has recent live runs from other machines. A
@@ -253,9 +253,9 @@ fn is_sign_of_use(run: &Run, now: Timestamp) -> bool {
     reaches_people && (run.progress == RunProgress::Open || is_recent)
 }
 
-/// The most rows of one intent.
+/// The maximum number of rows of one intent.
 const ROWS_PER_INTENT: usize = 500;
-/// How many opt-outs are read at a time.
+/// The number of opt-outs that are read at a time.
 const OPT_OUTS_PER_PAGE: u32 = 10_000;
 
 /// The result of restoring a ledger.
@@ -279,7 +279,7 @@ pub struct RestoredLedger {
     pub not_forgotten: u64,
 }
 
-/// Why a backup, or a ledger restored from one, sends nothing.
+/// The reason a backup, or a ledger restored from one, sends nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupRefusal {
     /// The ledger is a backup that has not been restored.
@@ -290,7 +290,7 @@ pub enum BackupRefusal {
     NotRestored {
         /// The path or address of the ledger.
         ledger: String,
-        /// When the backup was made.
+        /// The time at which the backup was made.
         made_at: Timestamp,
     },
     /// These recipients might have the message already, and their number was not accepted.
@@ -305,10 +305,11 @@ pub enum BackupRefusal {
     },
 }
 
-fn describe_duplicate_risk(made_at: Timestamp, number: u64, said: Option<u64>) -> String {
+fn describe_duplicate_risk(made_at: Timestamp, number: u64, accepted_count: Option<u64>) -> String {
     let recipients = format_count(number, "recipient");
-    let accepted =
-        said.map(|said| format!(", but you accepted duplicates for {}", format_thousands(said))).unwrap_or_default();
+    let accepted = accepted_count
+        .map(|count| format!(", but you accepted duplicates for {}", format_thousands(count)))
+        .unwrap_or_default();
     format!(
         "the ledger was restored from a backup made at {} and does not contain messages sent since then: {recipients} \
          might get the message twice{accepted}; nothing was sent",
@@ -409,7 +410,8 @@ async fn take_all_shards(ledger: &dyn Ledger, run: &Run, lease: Lease) -> Result
     Ok(worker)
 }
 
-/// Records that all remaining rows of an unfinished run might have been sent. Returns how many rows were recorded.
+/// Records that all remaining rows of an unfinished run might have been sent. Returns the number of rows that were
+/// recorded.
 async fn record_doubt(adapters: &Adapters, run: &Run, made_at: Timestamp) -> Result<u64, Error> {
     let ledger = adapters.ledger.as_ref();
     let lock = lock_campaign(ledger, &run.campaign, &run.gateway, &run.account).await?;
@@ -431,11 +433,11 @@ async fn record_doubt(adapters: &Adapters, run: &Run, made_at: Timestamp) -> Res
         }
     }
     let now = Snapshot::load(ledger, run, false).await?;
-    let why = format!("the ledger was restored from a backup made at {}", made_at.strftime("%Y-%m-%d %H:%M UTC"));
+    let reason = format!("the ledger was restored from a backup made at {}", made_at.strftime("%Y-%m-%d %H:%M UTC"));
     let end = RunEnd {
         progress: RunProgress::Open,
         stop: Some(StopKind::StopRequested),
-        stop_reason: Some(why),
+        stop_reason: Some(reason),
         counts: now.counts,
         parts: now.parts.billed,
         receipts: run.receipts,
@@ -448,7 +450,8 @@ async fn record_doubt(adapters: &Adapters, run: &Run, made_at: Timestamp) -> Res
     Ok(rows)
 }
 
-/// Records an intent for these operations, except for recipients who opted out. Returns how many rows were recorded.
+/// Records an intent for these operations, except for recipients who opted out. Returns the number of rows that were
+/// recorded.
 async fn record_intent(
     ledger: &dyn Ledger,
     run: &Run,
@@ -503,22 +506,24 @@ impl Session {
         let Some(backup) = ledger.load_risks().await?.backup else { return Ok(()) };
         let Some(restored_at) = backup.restored_at else { return Ok(()) };
         let runs = list_campaign_runs(ledger, self.inputs()).await?;
-        let said = request.accept_duplicates;
-        match said == Some(number) || runs.iter().any(|run| run.live && run.began_at > restored_at) {
+        let accepted = request.accept_duplicates;
+        match accepted == Some(number) || runs.iter().any(|run| run.live && run.began_at > restored_at) {
             true => Ok(()),
-            false => Err(Error::Backup(BackupRefusal::MaySendTwice { made_at: backup.made_at, number, said })),
+            false => {
+                Err(Error::Backup(BackupRefusal::MaySendTwice { made_at: backup.made_at, number, said: accepted }))
+            }
         }
     }
 
     /// Refuses to retry this many rows of a restored run unless their count was accepted, because they might have been
     /// retried since.
     pub(super) async fn refuse_restored_retry(&self, run: &Run, number: u64) -> Result<(), Error> {
-        let said = self.launch.request.accept_duplicates;
+        let accepted = self.launch.request.accept_duplicates;
         match self.adapters.ledger.load_risks().await?.backup {
             Some(Backup { made_at, restored_at: Some(at) })
-                if run.live && run.began_at <= at && said != Some(number) =>
+                if run.live && run.began_at <= at && accepted != Some(number) =>
             {
-                Err(Error::Backup(BackupRefusal::MaySendTwice { made_at, number, said }))
+                Err(Error::Backup(BackupRefusal::MaySendTwice { made_at, number, said: accepted }))
             }
             _ => Ok(()),
         }
@@ -530,7 +535,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn renamed_results_keep_their_extension_and_replace_nothing() {
+    fn renamed_results_keep_their_extension_and_replace_no_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("sale.csv");
         for (text, name) in [("first", "sale.old-1.csv"), ("second", "sale.old-2.csv")] {

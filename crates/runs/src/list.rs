@@ -220,7 +220,7 @@ pub struct ListSurvey {
     pub file_findings: Vec<Finding>,
     /// The recorded consents, if the campaign has any.
     pub consents: Option<Consents>,
-    /// What the ledger knows about the countries of the account.
+    /// The ledger's information about the countries of the account.
     pub earlier: EarlierCountries,
 }
 
@@ -307,7 +307,7 @@ pub async fn survey_list(
     survey.with_earlier_countries(ledger, inputs, &sent_numbers).await
 }
 
-/// The most sample messages in a proposal.
+/// The maximum number of sample messages in a proposal.
 const MAX_SAMPLES: usize = 5;
 
 /// The message of one row as an example.
@@ -332,7 +332,7 @@ pub struct RestOfRun {
     pub survey: ListSurvey,
     /// The rows of the call.
     pub rows: RoaringBitmap,
-    /// Some of their messages.
+    /// Sample messages.
     pub samples: Vec<Sample>,
 }
 
@@ -354,9 +354,9 @@ impl ListSurvey {
                 samples.push(Sample { row, phone, variant, content: content.to_owned_texts() });
             }
         };
-        let shown =
+        let sample =
             preview_rows(&mut inputs.compile_campaign()?, &self.survey.left_out, Some(&chosen), numbers.len(), add);
-        shown.map_err(|finding| Error::Findings(vec![*finding]))?;
+        sample.map_err(|finding| Error::Findings(vec![*finding]))?;
         Ok(samples)
     }
 }
@@ -423,8 +423,8 @@ pub(super) fn is_same_except(
     let same = |((row, hash), (other, another)): (&HashedRow, &HashedRow)| {
         row == other && (hash == another || forgotten.contains(row))
     };
-    let (ours, theirs) = (&before.1, &now.1);
-    before.0 == now.0 && ours.len() == theirs.len() && ours.iter().zip(theirs).all(same)
+    let (earlier, current) = (&before.1, &now.1);
+    before.0 == now.0 && earlier.len() == current.len() && earlier.iter().zip(current).all(same)
 }
 
 /// A row, and a hash of its record.
@@ -459,29 +459,29 @@ impl ListContent {
 
     /// Counts the records that only this list has, and the records that only `other` has. Each duplicate counts.
     fn count_differences(&self, other: &Self) -> (u64, u64) {
-        let (mut new, mut gone) = (0, 0);
-        let (mut here, mut there) = (self.records.iter().peekable(), other.records.iter().peekable());
+        let (mut new, mut removed) = (0, 0);
+        let (mut own_records, mut other_records) = (self.records.iter().peekable(), other.records.iter().peekable());
         loop {
-            match (here.peek(), there.peek()) {
-                (None, None) => return (new, gone),
+            match (own_records.peek(), other_records.peek()) {
+                (None, None) => return (new, removed),
                 (Some(one), Some(another)) if one == another => {
-                    here.next();
-                    there.next();
+                    own_records.next();
+                    other_records.next();
                 }
                 (Some(one), another) if another.is_none_or(|another| one < another) => {
                     new += 1;
-                    here.next();
+                    own_records.next();
                 }
                 _ => {
-                    gone += 1;
-                    there.next();
+                    removed += 1;
+                    other_records.next();
                 }
             }
         }
     }
 }
 
-/// What the ledger knows about the countries of an account. The default is an account without runs.
+/// The ledger's information about the countries of an account. The default is an account without runs.
 #[derive(Clone, Debug, Default)]
 pub struct EarlierCountries {
     /// The countries of the list outside `home` that no run reached.
@@ -519,7 +519,7 @@ impl ListSurvey {
         Ok(self)
     }
 
-    /// How many recipients outside `home` already have a message of the edition or would get one.
+    /// Counts the recipients outside `home` who already have a message of the edition or would get one.
     pub fn count_abroad(&self, profile: &Profile) -> u64 {
         let Some(home) = &profile.home else { return 0 };
         let planned = self.survey.countries.count_abroad(home, &self.survey.planned_rows());

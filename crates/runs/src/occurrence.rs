@@ -208,7 +208,7 @@ pub struct SkipRecord {
 pub struct SkippedOccurrence {
     /// The occurrence.
     pub occurrence: Occurrence,
-    /// Why the occurrence was skipped.
+    /// The reason the occurrence was skipped.
     pub record: SkipRecord,
 }
 
@@ -266,7 +266,7 @@ impl SkippedOccurrence {
     }
 }
 
-/// How many of the latest occurrences are checked.
+/// The number of latest occurrences that are checked.
 const CHECKED_OCCURRENCES: u32 = 50;
 
 /// Finds the schedule with this name.
@@ -380,8 +380,8 @@ mod tests {
     #[test]
     fn skip_record_round_trips_through_its_text() {
         let finding = Finding::new(&rules::CHECK, "the list is gone").help("bring it");
-        for (why, findings) in [("missed", &[][..]), ("1 problem found", std::slice::from_ref(&finding))] {
-            let record = SkipRecord::new(why, findings);
+        for (reason, findings) in [("missed", &[][..]), ("1 problem found", std::slice::from_ref(&finding))] {
+            let record = SkipRecord::new(reason, findings);
             assert_eq!(SkipRecord::from_text(&record.to_text()), record);
         }
         assert_eq!(SkipRecord::new("missed", &[]).to_text(), "missed", "as earlier versions wrote it");

@@ -24,7 +24,7 @@ use campaign_ledger::{
 };
 use campaign_manifest::{CampaignDay, load_campaign};
 
-/// The most rows that a finding names.
+/// The maximum number of rows that a finding names.
 const MAX_NAMED_ROWS: usize = 5;
 
 /// A file of recipients who opted out.
@@ -34,13 +34,13 @@ pub struct OptOutFile {
     pub rows: u64,
     /// The opt-outs, each once.
     pub opt_outs: Arc<[OptOut]>,
-    /// How many of its phone numbers repeat an earlier opt-out.
+    /// The number of phone numbers in the file that repeat an earlier opt-out.
     pub repeated: u64,
     /// The columns with phone numbers: their headers, or their positions.
     pub phone_columns: Vec<String>,
     /// The columns that mark some recipients as not opted out.
     pub mixed: Vec<MixedColumn>,
-    /// The header of the date column, if there is one, and how many of its dates cannot be read.
+    /// The header of the date column, if there is one, and the number of unreadable dates.
     pub dates: Option<(String, u64)>,
     /// The default source of the opt-outs.
     source: Arc<str>,
@@ -51,11 +51,11 @@ pub struct OptOutFile {
 pub struct MixedColumn {
     /// The header of the column.
     pub header: String,
-    /// How many recipients it marks as opted out.
+    /// The number of recipients that the column marks as opted out.
     pub opted_out: u64,
-    /// How many recipients it marks as reachable.
+    /// The number of recipients that the column marks as reachable.
     pub reachable: u64,
-    /// The value of the first of them.
+    /// The value in the first such row.
     pub example: String,
 }
 
@@ -97,7 +97,7 @@ impl OptOutFile {
 /// The error for a number without a country code in an opt-out file.
 const IMPORTED_NATIONAL_NUMBER: &str =
     "the number has no country code; write it with `+` and its country code, or set its country: `--region UA`";
-/// The same error for a file of numbers, whose commands have no `--region`.
+/// The error for a national number in a file of numbers, whose commands have no `--region`.
 const NATIONAL_NUMBER: &str = "the number has no country code; write it with `+` and its country code";
 
 /// Reads the international phone numbers in a file that has the format of an opt-out file. Messages can be sent to
@@ -127,13 +127,13 @@ fn read_file(
     national_number: &'static str,
     choose: fn(NumberColumns) -> NumberColumns,
 ) -> Result<OptOutFile, Error> {
-    let refused = |finding: Box<Finding>| Error::Findings(vec![*finding]);
+    let refuse = |finding: Box<Finding>| Error::Findings(vec![*finding]);
     let open = || {
         let opened = regular_file::open(file);
         let opened = opened.map_err(|error| Error::Input(format!("`{}` cannot be read: {error}", file.display())))?;
-        decode_table(opened, file, terms.region).map_err(refused)
+        decode_table(opened, file, terms.region).map_err(refuse)
     };
-    let columns = NumberColumns::detect(open()?, file, terms.region, is_other_column).map_err(refused)?;
+    let columns = NumberColumns::detect(open()?, file, terms.region, is_other_column).map_err(refuse)?;
     let columns = columns.map(choose).ok_or_else(|| {
         let finding =
             Finding::new(&rules::NO_PHONES, format!("no column in `{}` contains phone numbers", file.display()));
@@ -157,15 +157,16 @@ fn read_file(
         opt_outs: Vec::new(),
         errors: BTreeMap::new(),
     };
-    let each = |row: Row, number: Result<Phone, PhoneProblem>, cells: [&str; 5]| reader.add_number(row, number, cells);
+    let add_row =
+        |row: Row, number: Result<Phone, PhoneProblem>, cells: [&str; 5]| reader.add_number(row, number, cells);
     let others = [scope, reason, source, date.unwrap_or(at), gateways];
-    let phone_columns = columns.read_numbers(open()?, file, terms.region, others, each).map_err(refused)?;
+    let phone_columns = columns.read_numbers(open()?, file, terms.region, others, add_row).map_err(refuse)?;
     let (rows, undated, source) = (reader.rows.len(), reader.undated.len(), Arc::clone(&reader.source));
     let listed = reader.finish(file)?;
     let numbers = listed.len();
     let opt_outs = keep_latest(listed);
     let repeated = (numbers - opt_outs.len()) as u64;
-    let mixed = find_mixed_columns(open()?, file).map_err(refused)?;
+    let mixed = find_mixed_columns(open()?, file).map_err(refuse)?;
     let dates = date.map(|header| (header.to_owned(), undated));
     Ok(OptOutFile { rows, opt_outs: opt_outs.into(), repeated, phone_columns, mixed, dates, source })
 }
@@ -177,7 +178,7 @@ pub(super) fn is_other_column(header: &str) -> bool {
     others.contains(&header.as_str()) || DATE_HEADERS.contains(&header.as_str())
 }
 
-/// Keeps the latest of the opt-outs that repeat each other, at the place of the first.
+/// Keeps the latest of the opt-outs that repeat each other, at the position of the first.
 fn keep_latest(listed: Vec<OptOut>) -> Vec<OptOut> {
     let (mut opt_outs, mut places): (Vec<OptOut>, _) = (Vec::new(), HashMap::new());
     for opt_out in listed {
@@ -327,12 +328,12 @@ impl OptOutReader<'_> {
         if self.errors.is_empty() {
             return Ok(self.opt_outs);
         }
-        let finding = |(what, rows): (String, Vec<Row>)| {
+        let finding = |(problem, rows): (String, Vec<Row>)| {
             let named: Vec<String> = rows.iter().take(MAX_NAMED_ROWS).map(Row::to_string).collect();
             let more = rows.len().saturating_sub(named.len());
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             let s = if rows.len() == 1 { "" } else { "s" };
-            let message = format!("{}:{}: {what} (row{s} {}{more})", file.display(), rows[0], named.join(", "));
+            let message = format!("{}:{}: {problem} (row{s} {}{more})", file.display(), rows[0], named.join(", "));
             Finding::new(&rules::OPT_OUT_ROW, message)
         };
         Err(Error::Findings(self.errors.into_iter().map(finding).collect()))
@@ -403,7 +404,7 @@ const PAGE_SIZE: u32 = 10_000;
 /// Options for adding an opt-out.
 #[derive(Clone, Debug, Default)]
 pub struct OptOutTerms {
-    /// What the opt-outs cover. `None` for marketing, or for every scope if opt-outs are removed.
+    /// The scope that the opt-outs cover. `None` for marketing, or for every scope if opt-outs are removed.
     pub scope: Option<OptOutScope>,
     /// Why, in words.
     pub reason: Option<String>,
@@ -463,10 +464,10 @@ pub async fn list_opt_outs(ledger: &dyn Ledger, phone: Phone, terms: &OptOutTerm
 /// # Errors
 /// If the ledger cannot be written.
 pub async fn remove_opt_outs(ledger: &dyn Ledger, phone: Phone, terms: &OptOutTerms) -> Result<Vec<OptOut>, Error> {
-    let why = terms.reason.as_deref().map(Arc::from);
+    let reason = terms.reason.as_deref().map(Arc::from);
     let target = RemovalTarget::Number { phone, scope: terms.scope.clone() };
     let by = terms.by.clone().unwrap_or_else(current_person).into();
-    Ok(ledger.remove_opt_outs(OptOutRemoval { target, by, why }).await?)
+    Ok(ledger.remove_opt_outs(OptOutRemoval { target, by, why: reason }).await?)
 }
 
 /// The entries that imports of a file added.
@@ -505,7 +506,7 @@ impl ImportedEntries {
         }
     }
 
-    /// Removes the found entries that have not changed since, and returns how many were removed.
+    /// Removes the found entries that have not changed since, and returns the number of removed entries.
     ///
     /// # Errors
     /// If the ledger cannot be written.
@@ -574,7 +575,7 @@ pub async fn find_campaign_regions(
 ) -> Result<CampaignRegions, Error> {
     let mut found = CampaignRegions::default();
     for file in list_campaign_files(folder).unwrap_or_default() {
-        let shown = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let file_name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
         match load_campaign(&file, today).value {
             Some(campaign) if name.is_none_or(|name| name == campaign.brief.name) => {
                 found.add_campaign(campaign.brief.region, &campaign.brief.name);
@@ -583,7 +584,7 @@ pub async fn find_campaign_regions(
             // An unreadable file might be one of the requested campaigns if no campaign was named, or if its file name
             // matches the name.
             None if name.is_none_or(|name| file.file_stem().is_some_and(|stem| stem == name)) => {
-                found.unreadable.insert(shown);
+                found.unreadable.insert(file_name);
             }
             None => {}
         }

@@ -16,7 +16,7 @@ use campaign_engine::delivery::{Departure, SendingHours, SendingRules, WallClock
 use campaign_ledger::{Ledger, Run, SharedRun};
 use campaign_manifest::{Campaign, Destination, Profile, SendingWindow, WindowZone};
 
-/// Why a policy holds a message back.
+/// The reason a policy holds a message back.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PolicyRefusal {
     /// Recipients opted out of messages with this purpose.
@@ -34,7 +34,7 @@ pub enum PolicyRefusal {
     /// The window is closed.
     #[error("{}; nothing was sent", describe_closed_window(.opens.as_ref()))]
     OutsideWindow {
-        /// When it opens in the recipient's time zone. `None` if it stays closed for a year.
+        /// The time at which the window opens in the recipient's time zone. `None` if it stays closed for a year.
         opens: Option<Zoned>,
     },
     /// The recipient has reached a cap.
@@ -54,7 +54,7 @@ pub enum PolicyRefusal {
     /// A test has more recipients than an edition allows, and the profile names no approvers.
     #[error("{}; nothing was sent", describe_excess(*.number, *.most))]
     TooManyTests {
-        /// How many recipients there would be.
+        /// The number of recipients that the run would have.
         number: u64,
         /// The limit.
         most: u64,
@@ -70,9 +70,9 @@ pub enum PolicyRefusal {
         digest: String,
         /// The gateway.
         gateway: String,
-        /// How many recipients there would be.
+        /// The number of recipients that the run would have.
         number: u64,
-        /// How many need no approval.
+        /// The maximum number of recipients that needs no approval.
         most: u64,
     },
 }
@@ -108,9 +108,11 @@ fn describe_purpose(purpose: Purpose) -> &'static str {
     }
 }
 
-fn describe_held_recipients(held: &[HeldRecipient]) -> String {
-    let named: Vec<String> =
-        held.iter().map(|held| format!("recipient {} ({})", held.place, held.phone.format_masked())).collect();
+fn describe_held_recipients(recipients: &[HeldRecipient]) -> String {
+    let named: Vec<String> = recipients
+        .iter()
+        .map(|recipient| format!("recipient {} ({})", recipient.place, recipient.phone.format_masked()))
+        .collect();
     named.join(", ")
 }
 
@@ -172,12 +174,12 @@ pub(super) fn refuse_closed_window(
 /// Refuses a message to phone numbers outside of these countries.
 pub(super) fn refuse_other_countries(allowed: Option<&CountrySet>, phones: &[Phone]) -> Result<(), PolicyRefusal> {
     let Some(allowed) = allowed else { return Ok(()) };
-    let is_abroad = |held: &HeldRecipient| !allowed.contains(find_country(held.phone));
-    let held = (1..).zip(phones.iter().copied()).map(|(place, phone)| HeldRecipient { place, phone });
-    let held: Vec<HeldRecipient> = held.filter(is_abroad).collect();
-    match held.is_empty() {
+    let is_abroad = |recipient: &HeldRecipient| !allowed.contains(find_country(recipient.phone));
+    let recipients = (1..).zip(phones.iter().copied()).map(|(place, phone)| HeldRecipient { place, phone });
+    let recipients: Vec<HeldRecipient> = recipients.filter(is_abroad).collect();
+    match recipients.is_empty() {
         true => Ok(()),
-        false => Err(PolicyRefusal::OutsideCountries { held, allowed: allowed.clone() }),
+        false => Err(PolicyRefusal::OutsideCountries { held: recipients, allowed: allowed.clone() }),
     }
 }
 

@@ -100,14 +100,14 @@ pub enum RunEvent {
     NotFinal {
         /// The run.
         run: String,
-        /// How many, in words.
+        /// The number of messages, in words.
         messages: String,
     },
     /// A sign that contradicts the ledger was renamed.
     PutAside {
         /// The sign.
         sign: LossSign,
-        /// The new place of the sign.
+        /// The new path of the sign.
         aside: String,
     },
     /// Results of another run were renamed, because this run writes to their path.
@@ -125,7 +125,7 @@ pub enum RunEvent {
     Approved {
         /// The approver.
         by: String,
-        /// When the plan was approved.
+        /// The time at which the plan was approved.
         at: Timestamp,
     },
     /// An earlier run is resumed.
@@ -144,7 +144,7 @@ pub enum RunEvent {
     },
     /// The gateway is asked about messages with several channels before a retry.
     AskingBeforeRetry {
-        /// How many.
+        /// The number of rows.
         rows: u64,
     },
     /// The selection of a retry.
@@ -164,17 +164,17 @@ pub enum RunEvent {
     Retrying {
         /// The run's name.
         run: String,
-        /// How many.
+        /// The number of rows.
         rows: u64,
     },
     /// An interrupted call left requests with an unknown outcome.
     DoubtFromBefore {
-        /// How many.
+        /// The number of requests.
         requests: usize,
     },
     /// Rows in doubt are reconciled.
     AskingAboutDoubt {
-        /// How many.
+        /// The number of rows.
         rows: u64,
     },
     /// The result of reconciling rows in doubt.
@@ -185,7 +185,7 @@ pub enum RunEvent {
     SendingBegins {
         /// The run's name.
         run: String,
-        /// How many.
+        /// The number of recipients.
         recipients: u64,
         /// Planned rows that this call does not send.
         later: u64,
@@ -259,7 +259,7 @@ pub enum Proposal<'q> {
     },
     /// A paid lookup, verification call or test message.
     Single {
-        /// Which of these.
+        /// The kind of operation.
         operation: SingleKind,
         /// The numbers.
         phones: &'q [Phone],
@@ -268,7 +268,7 @@ pub enum Proposal<'q> {
     },
     /// Test messages outside of the sending window.
     OutsideWindow {
-        /// When it opens. `None` if it stays closed for a year.
+        /// The time at which the window opens. `None` if it stays closed for a year.
         opens: Option<&'q Zoned>,
     },
     /// A single operation that an assistant requests.

@@ -29,7 +29,7 @@ use campaign_ledger::{
 use campaign_manifest::ReceiptMode;
 use campaign_sandbox::{Counts, LocalReceiver, Sandbox};
 
-/// The most cached runs. A full cache is cleared.
+/// The maximum number of cached runs. A full cache is cleared.
 const MAX_CACHED_RUNS: usize = 1_024;
 
 /// A receiver of webhooks: the secrets of their addresses, and the ledger.
@@ -67,7 +67,7 @@ impl<'a> WebhookPath<'a> {
     }
 }
 
-/// Why a webhook is rejected.
+/// The reason a webhook is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WebhookRefusal {
     /// The address is ours, but the ledger has no such message.
@@ -78,15 +78,15 @@ pub enum WebhookRefusal {
     Contradicting,
 }
 
-/// What a recipient wants, according to a receipt.
+/// A recipient's wish, according to a receipt.
 enum RecipientWish {
-    /// To get no more messages.
+    /// The recipient wants to get no more messages.
     OptOut(OptOut),
-    /// To get messages again.
+    /// The recipient wants to get messages again.
     OptIn(OptIn),
 }
 
-/// What a receipt says about a recipient's wish.
+/// The evidence of a recipient's wish in a receipt.
 enum WishEvidence<'r> {
     /// A reply with a word that opts out.
     OptOut(Cow<'r, str>),
@@ -216,20 +216,20 @@ impl WebhookReceiver {
             Some((receipt.updated.unwrap_or(now), WishEvidence::Rejection(known)))
         };
         let Some((at, wish)) = latest.or_else(rejection) else { return Ok(None) };
-        let Some(who) = self.ledger.find_addressee(run.key, row).await? else { return Ok(None) };
+        let Some(addressee) = self.ledger.find_addressee(run.key, row).await? else { return Ok(None) };
         // A time from a clock that is ahead must not override later wishes.
         let at = at.min(now);
         Ok(Some(match wish {
             WishEvidence::OptOut(word) => {
                 let (reason, source) = (format!("answered {word}").into(), reply_source(&run.name()).into());
-                RecipientWish::OptOut(OptOut { who, scope, reach, reason, source, at })
+                RecipientWish::OptOut(OptOut { who: addressee, scope, reach, reason, source, at })
             }
             WishEvidence::OptIn(word) => {
                 let (reason, source) = (format!("answered {word}").into(), opt_in_source(&run.name(), row).into());
                 let campaign = run.campaign.as_str().into();
-                RecipientWish::OptIn(OptIn { who, campaign, purpose, reach, reason, source, at })
+                RecipientWish::OptIn(OptIn { who: addressee, campaign, purpose, reach, reason, source, at })
             }
-            WishEvidence::Rejection(error) => RecipientWish::OptOut(rejections.build_opt_out(who, error, at)),
+            WishEvidence::Rejection(error) => RecipientWish::OptOut(rejections.build_opt_out(addressee, error, at)),
         }))
     }
 
@@ -253,9 +253,9 @@ impl WebhookReceiver {
 
 /// The base URL of a rehearsal's webhooks. No request is sent to it.
 const WEBHOOK_URL: &str = "http://localhost";
-/// How long a rehearsal in real time waits for receipts. The rest is played at once.
+/// The time for which a rehearsal in real time waits for receipts. The rest is played at once.
 const REAL_TIME_LIMIT: Duration = Duration::from_secs(60);
-/// How long a rehearsal polls messages without a webhook.
+/// The time for which a rehearsal polls messages without a webhook.
 const POLLING_LIMIT: Duration = Duration::from_secs(600);
 
 /// The receipts of a rehearsal.
@@ -311,8 +311,8 @@ impl Session {
     pub(super) fn start_rehearsed_receipts(&self) -> Result<Option<RehearsedReceipts>, Error> {
         let inputs = self.inputs();
         let plays = !inputs.destination.is_live() && self.launch.request.scenario.is_some();
-        let wanted = plays && inputs.campaign.receipts != ReceiptMode::Off;
-        wanted.then(|| RehearsedReceipts::start(&self.adapters)).transpose()
+        let needs_receipts = plays && inputs.campaign.receipts != ReceiptMode::Off;
+        needs_receipts.then(|| RehearsedReceipts::start(&self.adapters)).transpose()
     }
 
     /// Plays the scenario to its end and stores the receipts. The scenario of an interrupted rehearsal is not played.
@@ -366,8 +366,8 @@ impl Session {
         let times = ChainLifetimes::load_for_run(ledger, &now).await;
         let pending = load_pending(ledger, &now, &Snapshot::load(ledger, &now, false).await?, &times).await?;
         let allowance = Allowance::new(destination.account_name(), None);
-        let (most, clock) = (destination.max_envelope_size(), self.adapters.clock);
-        let poller = StatusPoller { ledger, gateway, run: &now, allowance, most, clock };
+        let (batch_size, clock) = (destination.max_envelope_size(), self.adapters.clock);
+        let poller = StatusPoller { ledger, gateway, run: &now, allowance, most: batch_size, clock };
         let (deadline, mut polled) = (Instant::now() + POLLING_LIMIT, PollCounts::default());
         for group in pending.chunks(poller.group_size()) {
             if poller.ask_group(group, 1.0, deadline, &mut polled).await?.is_none() {
@@ -378,7 +378,7 @@ impl Session {
     }
 }
 
-/// How many recipients of a run opted out by reply.
+/// Counts the recipients of a run who opted out by reply.
 async fn count_opt_outs(ledger: &dyn Ledger, run: &Run) -> Result<u64, LedgerError> {
     let (words, mut count) = (OptOutWords::default(), 0);
     let mut receipts = ReceiptReader::new(ledger, run.key, run.last_row());

@@ -32,9 +32,9 @@ use campaign_manifest::{Campaign, ConsentFile, ConsentSource, Profile, describe_
 
 /// The default header of numbers, if most cells do not reveal it.
 const DEFAULT_HEADER: &str = "phone";
-/// The most rows without a number that a warning names.
+/// The maximum number of rows without a number that a warning names.
 const MAX_NAMED_ROWS: usize = 5;
-/// How many blocks of evidence one commit stores.
+/// The number of blocks of evidence that one commit stores.
 const BLOCKS_PER_COMMIT: usize = 32;
 
 /// The consents of a campaign as they are recorded now.
@@ -44,7 +44,7 @@ pub(super) struct ReadConsents {
     pub(super) warnings: Vec<Finding>,
 }
 
-/// Reads the consents of a campaign, judged on this day. Returns `None` if `recipients.consent` is not set, and for
+/// Reads the consents of a campaign, evaluated for this day. Returns `None` if `recipients.consent` is not set, and for
 /// service messages.
 ///
 /// # Errors
@@ -119,16 +119,16 @@ fn read_register(
     }
     // For an absent key, the phone column is read again and its cell is ignored.
     let [value, at, from, wording] = named.map(|header| header.unwrap_or(&phone));
-    let each = |row: Row, cells: [&str; 5]| {
+    let add_cells = |row: Row, cells: [&str; 5]| {
         let [number, cells @ ..] = cells;
         let mut known = named.into_iter();
         let [value, at, source, wording] = cells.map(|cell| if known.next().flatten().is_some() { cell } else { "" });
         add_row(row, parse_phone_number(number, region), ConsentCells { value, at, source, wording });
     };
-    let found = read_columns(open()?, path, [&phone, value, at, from, wording], each);
+    let found = read_columns(open()?, path, [&phone, value, at, from, wording], add_cells);
     let found = found.map_err(|finding| refuse(*finding))?;
     let headers = [("phone", Some(phone.as_str()))].into_iter().chain(source.headers());
-    let missing = headers.zip(found).find(|((_, header), there)| header.is_some() && !there);
+    let missing = headers.zip(found).find(|((_, header), is_present)| header.is_some() && !is_present);
     match missing {
         None => Ok(read),
         Some(((key, header), _)) => {
@@ -257,7 +257,8 @@ impl Session {
         Ok(())
     }
 
-    /// Skips the open rows of a run whose recipients have no valid consent now. Returns how many rows were skipped.
+    /// Skips the open rows of a run whose recipients have no valid consent now. Returns the number of rows that were
+    /// skipped.
     pub(super) async fn skip_without_consent(
         &self,
         open_rows: RowsToJudge<'_>,
@@ -287,29 +288,30 @@ pub(super) async fn refuse_tests_without_consent(
     now: Timestamp,
 ) -> Result<(), Error> {
     let Some(consents) = inputs.read_consents_now(now).await?.filter(Consents::is_required) else { return Ok(()) };
-    let (inputs, wanted) = (Arc::clone(inputs), phones.iter().map(|phone| phone.to_u64()).collect());
-    let consenting = run_blocking(move || find_consenting(&inputs, &consents, &wanted)).await??;
-    let held = (1..).zip(phones).filter(|(_, phone)| !consenting.contains(phone.to_u64()));
-    let held: Vec<HeldRecipient> = held.map(|(place, phone)| HeldRecipient { place, phone: *phone }).collect();
-    if held.is_empty() { Ok(()) } else { Err(PolicyRefusal::NoConsent(held).into()) }
+    let (inputs, numbers) = (Arc::clone(inputs), phones.iter().map(|phone| phone.to_u64()).collect());
+    let consenting = run_blocking(move || find_consenting(&inputs, &consents, &numbers)).await??;
+    let held_back = (1..).zip(phones).filter(|(_, phone)| !consenting.contains(phone.to_u64()));
+    let held_back: Vec<HeldRecipient> =
+        held_back.map(|(place, phone)| HeldRecipient { place, phone: *phone }).collect();
+    if held_back.is_empty() { Ok(()) } else { Err(PolicyRefusal::NoConsent(held_back).into()) }
 }
 
-/// Finds which `wanted` phone numbers have consent in the consent file, or in the first list row with that number.
-fn find_consenting(inputs: &Inputs, consents: &Consents, wanted: &RoaringTreemap) -> Result<RoaringTreemap, Error> {
+/// Finds which phone numbers in `numbers` have consent in the consent file, or in the first list row with that number.
+fn find_consenting(inputs: &Inputs, consents: &Consents, numbers: &RoaringTreemap) -> Result<RoaringTreemap, Error> {
     let CompiledCampaign { mut reader, recipe, .. } = inputs.compile_campaign()?;
     let finder = inputs.find_consent_columns(consents, reader.header())?;
-    let in_file = wanted.iter().filter_map(Phone::new);
+    let in_file = numbers.iter().filter_map(Phone::new);
     let in_file: Vec<(Phone, ConsentVerdict)> =
         in_file.filter_map(|phone| Some((phone, finder.judge_number(phone)?))).collect();
     if !in_file.is_empty() {
-        let given = in_file.iter().filter(|(_, verdict)| *verdict == ConsentVerdict::Given);
-        return Ok(given.map(|(phone, _)| phone.to_u64()).collect());
+        let consenting_rows = in_file.iter().filter(|(_, verdict)| *verdict == ConsentVerdict::Given);
+        return Ok(consenting_rows.map(|(phone, _)| phone.to_u64()).collect());
     }
-    let (mut chunk, mut judged, mut consenting) = (Chunk::new(), RoaringTreemap::new(), RoaringTreemap::new());
+    let (mut chunk, mut checked, mut consenting) = (Chunk::new(), RoaringTreemap::new(), RoaringTreemap::new());
     while reader.read_chunk(&mut chunk).map_err(|finding| Error::Findings(vec![*finding]))? {
         for record in chunk.iter() {
-            let phone = recipe.parse_phone(record).filter(|phone| wanted.contains(phone.to_u64()));
-            let Some(phone) = phone.filter(|phone| judged.insert(phone.to_u64())) else { continue };
+            let phone = recipe.parse_phone(record).filter(|phone| numbers.contains(phone.to_u64()));
+            let Some(phone) = phone.filter(|phone| checked.insert(phone.to_u64())) else { continue };
             if finder.judge(record.fields, phone) == ConsentVerdict::Given {
                 consenting.insert(phone.to_u64());
             }

@@ -22,7 +22,7 @@ use super::launch::Session;
 use super::profiles::{REQUEST_TIMEOUT, load_profile_of_run};
 use super::{Adapters, Connection, Error, HeldRun, ReleasedRun, RunEvent, check_host, read_api_key};
 
-/// How long the start of a run waits for answers about rows in doubt.
+/// The time for which the start of a run waits for answers about rows in doubt.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The result of reconciling the rows in doubt of a run.
@@ -88,9 +88,9 @@ impl Session {
         let gateway =
             connection.create_client(self.adapters.connect, run.endpoint, self.inputs().campaign.delivery.timeout)?;
         let unchanged = self.find_changes(run).await?.what.is_none();
-        let held = HeldRun::claim(&self.adapters, self.lock_for_run(run).await?, run.clone()).await?;
-        let reconciled = self.reconcile_held(&held, gateway.as_ref(), unchanged).await;
-        let released = held.release().await?;
+        let held_run = HeldRun::claim(&self.adapters, self.lock_for_run(run).await?, run.clone()).await?;
+        let reconciled = self.reconcile_held(&held_run, gateway.as_ref(), unchanged).await;
+        let released = held_run.release().await?;
         if let Some(unwritten) = released.stale_results {
             (self.adapters.observer)(RunEvent::ResultsUnwritten(unwritten));
         }
@@ -99,12 +99,12 @@ impl Session {
         Ok((now.progress == RunProgress::Open).then_some(now))
     }
 
-    async fn reconcile_held(&self, held: &HeldRun, gateway: &dyn Gateway, unchanged: bool) -> Result<(), Error> {
-        let snapshot = held.read_snapshot().await?;
+    async fn reconcile_held(&self, held_run: &HeldRun, gateway: &dyn Gateway, unchanged: bool) -> Result<(), Error> {
+        let snapshot = held_run.read_snapshot().await?;
         if unchanged {
-            return self.reconcile_first(&held.run, held.lease, gateway, &snapshot).await.map(drop);
+            return self.reconcile_first(&held_run.run, held_run.lease, gateway, &snapshot).await.map(drop);
         }
-        let reconciler = self.build_reconciler(&held.run, held.lease, gateway);
+        let reconciler = self.build_reconciler(&held_run.run, held_run.lease, gateway);
         self.reconcile_until_settled(&reconciler, &snapshot, &[Duration::ZERO], START_TIMEOUT).await.map(drop)
     }
 
@@ -119,7 +119,7 @@ impl Session {
     ) -> Result<(), Error> {
         let at_once = !self.inputs().destination.is_live() || self.launch.request.no_wait;
         let waits: &[Duration] = if at_once { &[Duration::ZERO] } else { &RECONCILE_WAITS };
-        // Nothing is in flight any more, so an intent without an outcome is in doubt.
+        // No message is in flight now, so an intent without an outcome is in doubt.
         let mut snapshot = Snapshot::load(self.adapters.ledger.as_ref(), run, false).await?;
         let end = self
             .reconcile_until_settled(&self.build_reconciler(run, lease, gateway), &snapshot, waits, MAX_STAY)
@@ -142,8 +142,8 @@ impl Session {
     fn build_reconciler<'i>(&'i self, run: &'i Run, lease: Lease, gateway: &'i dyn Gateway) -> Reconciler<'i> {
         let (destination, ledger) = (&self.inputs().destination, self.adapters.ledger.as_ref());
         let allowance = run.allowance(destination.account_rate().per_second());
-        let most = destination.max_envelope_size();
-        Reconciler { ledger, gateway, run, lease, allowance, most, clock: self.adapters.clock }
+        let batch_size = destination.max_envelope_size();
+        Reconciler { ledger, gateway, run, lease, allowance, most: batch_size, clock: self.adapters.clock }
     }
 
     /// Reconciles after each of these waits until no rows are in doubt.
@@ -223,7 +223,7 @@ const RECONCILE_TIMEOUT: Duration = Duration::from_secs(3_600);
 /// A run after its reconciliation.
 #[derive(Debug)]
 pub struct ReconciledRun {
-    /// What the inquiries found out.
+    /// The result of the inquiries.
     pub reconciliation: Reconciliation,
     /// The state of the run.
     pub released: ReleasedRun,
@@ -234,16 +234,16 @@ pub struct ReconciledRun {
 /// # Errors
 /// If another process has the run, the gateway cannot be asked, or the ledger cannot be written.
 pub async fn reconcile_run(adapters: &Adapters, run: Run) -> Result<ReconciledRun, Error> {
-    let held = HeldRun::take(adapters, run).await?;
-    let reconciliation = reconcile_doubts(&held).await;
+    let held_run = HeldRun::take(adapters, run).await?;
+    let reconciliation = reconcile_doubts(&held_run).await;
     // The run is released even if the inquiry failed.
-    let released = held.release().await?;
+    let released = held_run.release().await?;
     Ok(ReconciledRun { reconciliation: reconciliation?, released })
 }
 
-async fn reconcile_doubts(held: &HeldRun) -> Result<Reconciliation, Error> {
-    let HeldRun { adapters, run, lease, .. } = held;
-    let (ledger, snapshot) = (adapters.ledger.as_ref(), held.read_snapshot().await?);
+async fn reconcile_doubts(held_run: &HeldRun) -> Result<Reconciliation, Error> {
+    let HeldRun { adapters, run, lease, .. } = held_run;
+    let (ledger, snapshot) = (adapters.ledger.as_ref(), held_run.read_snapshot().await?);
     let mut doubts =
         MessagesInDoubt::load(ledger, run, &snapshot.states, &[RowState::InDoubt, RowState::Unresolved]).await?;
     if doubts.rows.is_empty() {
@@ -310,8 +310,8 @@ pub async fn poll_run(
     let key = read_api_key(&profile)?;
     let gateway = Connection::Gateway(&profile, key).create_client(adapters.connect, run.endpoint, REQUEST_TIMEOUT)?;
     let allowance = run.allowance(profile.rate.per_second());
-    let (gateway, most, clock) = (gateway.as_ref(), profile.max_envelope_size(), adapters.clock);
-    let poller = StatusPoller { ledger, gateway, run, allowance, most, clock };
+    let (gateway, batch_size, clock) = (gateway.as_ref(), profile.max_envelope_size(), adapters.clock);
+    let poller = StatusPoller { ledger, gateway, run, allowance, most: batch_size, clock };
     let deadline = Instant::now() + longest;
     for group in pending.chunks(poller.group_size()) {
         // A run can begin or end at any time.

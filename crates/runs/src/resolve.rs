@@ -73,21 +73,22 @@ pub struct ResolvedRun {
 /// If another process holds the run, the decision does not apply to its rows, or the ledger cannot be read or written.
 /// If only releasing the run fails, the decision is already recorded.
 pub async fn resolve_doubts(adapters: &Adapters, run: Run, resolution: &Resolution) -> Result<ResolvedRun, Error> {
-    let held = HeldRun::take(adapters, run).await?;
-    let decided = record_decision(&held, resolution).await;
+    let held_run = HeldRun::take(adapters, run).await?;
+    let decided = record_decision(&held_run, resolution).await;
     // The run is released even if recording the decision failed.
-    let released = held.release().await?;
+    let released = held_run.release().await?;
     Ok(ResolvedRun { rows: decided?, released })
 }
 
-/// Records the decision and returns how many rows it applies to.
-async fn record_decision(held: &HeldRun, resolution: &Resolution) -> Result<u64, Error> {
-    let snapshot = held.read_snapshot().await?;
-    let doubts = MessagesInDoubt::load(held.adapters.ledger.as_ref(), &held.run, &snapshot.states, &DECIDABLE).await?;
-    let named = resolution.rows.resolve(held.adapters.ledger.as_ref(), &held.run).await?;
-    let events = resolution.build_events(&held.run, &doubts.rows, &snapshot.states, named.as_ref())?;
+/// Records the decision and returns the number of affected rows.
+async fn record_decision(held_run: &HeldRun, resolution: &Resolution) -> Result<u64, Error> {
+    let snapshot = held_run.read_snapshot().await?;
+    let doubts =
+        MessagesInDoubt::load(held_run.adapters.ledger.as_ref(), &held_run.run, &snapshot.states, &DECIDABLE).await?;
+    let named = resolution.rows.resolve(held_run.adapters.ledger.as_ref(), &held_run.run).await?;
+    let events = resolution.build_events(&held_run.run, &doubts.rows, &snapshot.states, named.as_ref())?;
     let rows = events.len() as u64;
-    held.record_events(events).await?;
+    held_run.record_events(events).await?;
     Ok(rows)
 }
 
@@ -130,8 +131,8 @@ impl Resolution {
         Ok(chosen.into_iter().map(event).collect())
     }
 
-    /// Checks the accepted count of duplicates, which is required for a decision that can cause duplicates. If the
-    /// count is given, it must equal the count of rows.
+    /// Checks the accepted number of duplicates, which is required for a decision that can cause duplicates. If the
+    /// count is given, it must equal the number of rows.
     fn check_duplicates(&self, rows: u64) -> Result<(), Error> {
         let none_follow = self.decision == DoubtDecision::Sent && self.duplicates.is_none();
         if none_follow || self.duplicates == Some(rows) {
@@ -141,11 +142,11 @@ impl Resolution {
     }
 
     fn to_change(&self) -> RowChange {
-        let (by, why) = (Author::Person(self.by.clone()), self.why.clone());
+        let (by, reason) = (Author::Person(self.by.clone()), self.why.clone());
         match self.decision {
-            DoubtDecision::Sent => RowChange::AssumedSent { by, why },
-            DoubtDecision::NotSent => RowChange::NotSent { by, why },
-            DoubtDecision::SendAgain => RowChange::SendAgain { by, why },
+            DoubtDecision::Sent => RowChange::AssumedSent { by, why: reason },
+            DoubtDecision::NotSent => RowChange::NotSent { by, why: reason },
+            DoubtDecision::SendAgain => RowChange::SendAgain { by, why: reason },
         }
     }
 }

@@ -35,7 +35,7 @@ const UPDATE_INTERVAL: Duration = Duration::from_secs(60);
 /// Writing results takes at most 1/20 of the time.
 const REST_FACTOR: u32 = 20;
 
-/// Why the results of a run were not updated.
+/// The reason the results of a run were not updated.
 #[derive(Debug, thiserror::Error)]
 pub enum StaleResults {
     /// A later run wrote its results to the same file.
@@ -79,8 +79,8 @@ async fn write_results_to(adapters: &Adapters, now: &Run, path: &Path) -> Result
     let Adapters { state, profiles, ledger, .. } = adapters;
     let results = RunResults::open(ledger.as_ref(), now, false).await?;
     let target = ProtectedFiles { state, profiles }.results_target_of_run(results.frozen_inputs(), path.to_owned());
-    if let Some(kept) = results.write_file(&target).await? {
-        (adapters.observer)(RunEvent::ResultsKept(kept));
+    if let Some(backup) = results.write_file(&target).await? {
+        (adapters.observer)(RunEvent::ResultsKept(backup));
     }
     Ok(())
 }
@@ -103,8 +103,8 @@ pub async fn update_results_until_shutdown(adapters: Adapters, shutdown: impl Fu
 async fn update_stale_results(adapters: &Adapters) -> Result<(), Error> {
     let stale = adapters.ledger.list_stored_runs(RunFilter { uncounted: true, ..RunFilter::all() }).await?;
     for run in stale.into_iter().flatten().filter(|run| run.counts.is_some()) {
-        if let Some(why) = refresh_run(adapters, &run).await? {
-            tracing::debug!(run = run.name(), "the results were not updated: {why}");
+        if let Some(stale_results) = refresh_run(adapters, &run).await? {
+            tracing::debug!(run = run.name(), "the results were not updated: {stale_results}");
         }
     }
     Ok(())
@@ -179,8 +179,8 @@ impl ProtectedFiles<'_> {
     /// Returns a finding if the results of this campaign cannot be written to the path in the campaign file.
     pub fn check_results_target(self, inputs: &Inputs) -> Option<Finding> {
         let campaign = &inputs.campaign;
-        let why = self.results_target(campaign, campaign.results_file()).resolve_path().err()?;
-        let finding = Finding::new(&rules::RESULTS_OVERWRITE, format!("cannot write the results: {why}"));
+        let problem = self.results_target(campaign, campaign.results_file()).resolve_path().err()?;
+        let finding = Finding::new(&rules::RESULTS_OVERWRITE, format!("cannot write the results: {problem}"));
         let help =
             "specify another file under `results`, or move the existing file; only a results file can be overwritten";
         Some(finding.at(campaign.places.locate_key("results")).help(help))
@@ -196,12 +196,13 @@ impl ProtectedFiles<'_> {
 
 fn list_user_files(campaign: &Campaign) -> Vec<ProtectedPath> {
     let mut protected = vec![ProtectedPath { path: campaign.file.clone(), what: "the campaign file" }];
-    let named = |file: &CampaignPath, what| ProtectedPath { path: file.path().to_owned(), what };
+    let named = |file: &CampaignPath, description| ProtectedPath { path: file.path().to_owned(), what: description };
     protected.extend(campaign.recipients.list_file().map(|list| named(list, "the recipient list")));
     protected.extend(campaign.data.iter().map(|table| named(&table.file, "one of the campaign's data tables")));
     protected.extend(campaign.suppress.iter().map(|list| named(&list.file, "a suppression list")));
-    let what = "one of the campaign's templates";
-    protected.extend(campaign.places.text_files().map(|path| ProtectedPath { path: path.to_owned(), what }));
+    let description = "one of the campaign's templates";
+    protected
+        .extend(campaign.places.text_files().map(|path| ProtectedPath { path: path.to_owned(), what: description }));
     protected
 }
 
@@ -215,7 +216,7 @@ pub(super) struct SentRun {
     pub(super) notes: SelectionNotes,
     /// The billed parts before this call.
     pub(super) parts_before: BilledParts,
-    /// When this call began.
+    /// The time at which this call began.
     pub(super) began: std::time::Instant,
     /// Delivery statuses of a rehearsal with a scenario.
     pub(super) played: Option<Counts>,
@@ -230,7 +231,7 @@ impl Session {
         if let Some(StopKind::Interrupted(signal)) = kind
             && sending > 0
         {
-            // After a second signal, leave at once. Messages in flight will be in doubt when the ledger is next read.
+            // After a second signal, exit at once. Messages in flight will be in doubt when the ledger is next read.
             return Err(Error::Interrupted { signal, phase: RunPhase::Sending(sending) });
         }
         let now = reload_run(self.adapters.ledger.as_ref(), run.key).await?;
@@ -243,10 +244,10 @@ impl Session {
         let counts = snapshot.as_ref().map_or(counts, |snapshot| snapshot.counts.clone());
         let open_doubts =
             find_runs_in_doubt(&list_campaign_runs(self.adapters.ledger.as_ref(), self.inputs()).await?, Some(run.key));
-        let (results, figures, kept) = match kind {
+        let (results, figures, backup) = match kind {
             Some(StopKind::LeaseLost) => (None, None, None),
             _ => match self.write_results(&run).await {
-                Ok((figures, kept)) => (Some(Ok(self.results_path())), Some(figures), kept),
+                Ok((figures, backup)) => (Some(Ok(self.results_path())), Some(figures), backup),
                 Err(error) => (Some(Err(error)), None, None),
             },
         };
@@ -256,11 +257,11 @@ impl Session {
         let stopped_by = if unwritten { Some(StopKind::ResultsUnwritten) } else { kind };
         let parts = parts_before.plus(parts);
         if kind != Some(StopKind::Ledger) && kind != Some(StopKind::LeaseLost) {
-            let done =
+            let is_complete =
                 matches!(kind, None | Some(StopKind::DeadlineReached)) && counts.get(RowState::Planned) + sending == 0;
             let end = RunEnd {
                 // Results are written first: a run without them is not finished.
-                progress: if done && !unwritten { RunProgress::Finished } else { RunProgress::Open },
+                progress: if is_complete && !unwritten { RunProgress::Finished } else { RunProgress::Open },
                 stop: stopped_by,
                 stop_reason: stop.as_ref().map(ToString::to_string),
                 counts: counts.clone(),
@@ -275,7 +276,7 @@ impl Session {
                     stop.as_ref(),
                     &counts,
                     in_part,
-                    done && !unwritten,
+                    is_complete && !unwritten,
                 ),
             };
             self.adapters.ledger.end_run(lease, end).await?;
@@ -312,7 +313,7 @@ impl Session {
             errors,
             deviations,
             results,
-            kept,
+            kept: backup,
             not_begun_error: None,
             earlier: None,
             played,
@@ -339,18 +340,23 @@ impl Session {
             (NotificationEvent::Stopped, stopped),
             (NotificationEvent::Finished, finished),
         ];
-        let why = match (stop, kind) {
+        let stop_reason = match (stop, kind) {
             (Some(stop), _) if stopped => Some(stop.to_string()),
             (_, Some(StopKind::ResultsUnwritten)) => Some("the results could not be written".to_owned()),
             _ => None,
         };
-        let wanted = |notify: &NotifySettings| {
+        let is_wanted = |notify: &NotifySettings| {
             occasions.into_iter().filter(|(_, was)| *was).find_map(|(occasion, _)| {
-                let notice = run_notice(run, occasion, counts, in_part, why.clone(), (self.adapters.clock)());
+                let notice = run_notice(run, occasion, counts, in_part, stop_reason.clone(), (self.adapters.clock)());
                 create_notification(notify, &Notice { results: Some(absolute_path(&self.results_path())), ..notice })
             })
         };
-        inputs.campaign.notify_settings(inputs.destination.profile()).filter(|_| run.live).filter_map(wanted).collect()
+        inputs
+            .campaign
+            .notify_settings(inputs.destination.profile())
+            .filter(|_| run.live)
+            .filter_map(is_wanted)
+            .collect()
     }
 
     /// Writes the results of a run and calculates the figures. Results of another run at the same path are kept as a

@@ -19,9 +19,9 @@ use campaign_gateway::Balance;
 use campaign_ledger::{CampaignLock, Ledger, LedgerError, ListReader, RowState, Run};
 use campaign_manifest::Profile;
 
-/// What is confirmed before more messages of an existing run are sent.
+/// The messages to confirm before more messages of an existing run are sent.
 pub(super) struct RestToConfirm {
-    /// How many recipients get a message.
+    /// The number of recipients who get a message.
     pub(super) number: u64,
     /// The highest cost of the messages, if known.
     pub(super) cost: Option<Cost>,
@@ -224,10 +224,10 @@ pub(super) async fn compare_inputs(
                 let before = CampaignRecords { list: copies.open_list(), brief: &frozen.brief };
                 is_same_except(before, CampaignRecords { list: now, brief: &campaign.brief }, &frozen.forgotten)
             };
-        let how = (!is_same).then(list);
+        let list_change = (!is_same).then(list);
         let settings = frozen.describe_differences(&campaign.brief, &includes, None);
         let keeps_edition = frozen.brief.edition == campaign.brief.edition;
-        Ok(RunChanges { what: InputChanges::from_parts(settings, how, &campaign.recipients), keeps_edition })
+        Ok(RunChanges { what: InputChanges::from_parts(settings, list_change, &campaign.recipients), keeps_edition })
     })
     .await?
 }

@@ -18,18 +18,18 @@ use campaign_ledger::{NumberFilter, NumberSet, Run, RunId};
 /// Rows that are not retried, by reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SkippedRetries {
-    /// Their messages were delivered in the end.
+    /// The number of messages that were delivered in the end.
     pub delivered: u64,
-    /// The gateway is still trying their channels.
+    /// The number of messages whose channels the gateway is still trying.
     pub under_way: u64,
-    /// The gateway did not confirm that their messages failed.
+    /// The number of messages whose failure the gateway did not confirm.
     pub unconfirmed: u64,
     /// Rows that a run would skip now, by the reason in the results.
     pub excluded: BTreeMap<&'static str, u64>,
 }
 
 impl SkippedRetries {
-    /// How many rows a run would skip now.
+    /// Counts the rows that a run would skip now.
     pub fn count_excluded(&self) -> u64 {
         self.excluded.values().sum()
     }
@@ -47,9 +47,9 @@ impl SkippedRetries {
 /// The rows of a run that are skipped now.
 pub(super) struct RetryExclusions {
     number_exclusions: SurveyExclusions,
-    /// The rows without consent, and those that cannot leave in time.
+    /// The rows without consent, and those that cannot be sent in time.
     row_exclusions: BTreeMap<&'static str, RoaringBitmap>,
-    /// How many messages each number gets in this retry.
+    /// The number of messages to each number in this retry.
     messages: HashMap<Phone, u32>,
 }
 
@@ -69,8 +69,8 @@ impl RetryExclusions {
 }
 
 impl Session {
-    /// Finds the rows that a retry skips for the reasons of a run, and the rows that other runs of the edition sent or
-    /// cancelled in the meantime.
+    /// Finds the rows that a retry skips for the reasons of a run. It also finds the rows that other runs of the
+    /// edition sent or cancelled in the meantime.
     pub(super) async fn find_retry_exclusions(&self, run: &Run, runs: &[Run]) -> Result<RetryExclusions, Error> {
         let (ledger, inputs) = (self.adapters.ledger.as_ref(), self.inputs());
         let mut opted_out = NumberSet::new(self.read_suppressed().await?, None);
@@ -86,7 +86,7 @@ impl Session {
         Ok(RetryExclusions { number_exclusions, row_exclusions, messages: HashMap::new() })
     }
 
-    /// Finds the rows without consent, and the rows that cannot leave before the end of sending.
+    /// Finds the rows without consent, and the rows that cannot be sent before the end of sending.
     async fn find_row_exclusions(&self, run: &Run) -> Result<BTreeMap<&'static str, RoaringBitmap>, Error> {
         let required = self.read_required_consents().await?;
         let frozen = self.load_frozen(run).await?;

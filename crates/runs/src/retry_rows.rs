@@ -37,10 +37,10 @@ use campaign_manifest::CampaignDay;
 const INQUIRIES_TIMEOUT: Duration = Duration::from_secs(3_600);
 
 /// A row that can be retried, with its last attempt, phone number and error.
-struct RefusedRow {
+struct RejectedRow {
     row: Row,
     attempt: Attempt,
-    /// When that attempt was recorded.
+    /// The time at which the attempt was recorded.
     begun_at: Timestamp,
     phone: Phone,
     /// The state of the row.
@@ -52,7 +52,7 @@ struct RefusedRow {
     refused_at_intake: bool,
 }
 
-impl RefusedRow {
+impl RejectedRow {
     /// Whether the row is in one of these states.
     fn has_state(&self, states: &[RowState]) -> bool {
         states.contains(&self.state) || self.counts_as_rejected() && states.contains(&RowState::Rejected)
@@ -90,7 +90,7 @@ pub struct RetriedError {
 }
 
 /// Counts these rows by state and error.
-fn count_errors(rows: &[RefusedRow]) -> Vec<RetriedError> {
+fn count_errors(rows: &[RejectedRow]) -> Vec<RetriedError> {
     let mut counts = BTreeMap::new();
     for row in rows {
         *counts.entry((row.state, row.error.trim())).or_default() += 1;
@@ -98,9 +98,9 @@ fn count_errors(rows: &[RefusedRow]) -> Vec<RetriedError> {
     counts.into_iter().map(|((state, text), rows)| RetriedError { state, text: text.to_owned(), rows }).collect()
 }
 
-/// The rows of a retry, the state of their run, and how many rows are not retried.
+/// The rows of a retry, the state of their run, and the number of rows that are not retried.
 struct RetriedRows {
-    rows: Vec<RefusedRow>,
+    rows: Vec<RejectedRow>,
     snapshot: Snapshot,
     skipped: SkippedRetries,
 }
@@ -108,7 +108,7 @@ struct RetriedRows {
 /// The rows that a retry on the dashboard sends: those of `campaign retry` without options.
 const ORDERED_STATES: [RowState; 2] = [RowState::Rejected, RowState::NotSent];
 
-/// What a retry sends.
+/// A preview of the messages that a retry sends.
 #[derive(Debug)]
 pub struct RetryPreview {
     /// The campaign with the run's list.
@@ -212,7 +212,7 @@ impl Session {
             scope: scope.clone(),
         });
         if let Some(profile) = self.inputs().destination.remote_profile() {
-            let again: RoaringBitmap = rows.iter().map(|refused| refused.row.get()).collect();
+            let again: RoaringBitmap = rows.iter().map(|rejected_row| rejected_row.row.get()).collect();
             let rest = match self.consent.shows_proposals() {
                 true => self.survey_rest(&run, |_| Ok(again.clone())).await.ok(),
                 false => None,
@@ -229,7 +229,7 @@ impl Session {
         let order = RetryOrder {
             rows: rows
                 .iter()
-                .map(|refused| RetriedRow { row: refused.row, envelope: refused.attempt.envelope })
+                .map(|rejected_row| RetriedRow { row: rejected_row.row, envelope: rejected_row.attempt.envelope })
                 .collect(),
             by: Author::Person(self.launch.request.retry_author()),
             random: rand::random(),
@@ -254,15 +254,16 @@ impl Session {
             return Err(RetryRefusal::Changed { run, file, gateway, changes }.into());
         }
         let snapshot = Snapshot::load(ledger, run, false).await?;
-        let refused =
-            self.find_refused_rows(run, &snapshot).await?.into_iter().filter(|row| row.has_error(&scope.errors));
-        let (rows, others): (Vec<RefusedRow>, Vec<RefusedRow>) = refused.partition(|row| row.has_state(&scope.states));
+        let rejected_rows =
+            self.find_rejected_rows(run, &snapshot).await?.into_iter().filter(|row| row.has_error(&scope.errors));
+        let (rows, others): (Vec<RejectedRow>, Vec<RejectedRow>) =
+            rejected_rows.partition(|row| row.has_state(&scope.states));
         let mut exclusions = self.find_retry_exclusions(run, runs).await?;
         let (mut skipped, mut sendable) = (SkippedRetries::default(), Vec::new());
-        for refused in rows {
-            match exclusions.find_reason(refused.row, refused.phone) {
+        for rejected_row in rows {
+            match exclusions.find_reason(rejected_row.row, rejected_row.phone) {
                 Some(reason) => *skipped.excluded.entry(reason).or_default() += 1,
-                None => sendable.push(refused),
+                None => sendable.push(rejected_row),
             }
         }
         if let Some(profile) = self.inputs().destination.profile() {
@@ -271,9 +272,9 @@ impl Session {
         }
         let (rows, snapshot) = self.remove_delivered(run, snapshot, sendable, &mut skipped).await?;
         let (number, unconfirmed) = (rows.len() as u64, skipped.unconfirmed);
-        let said = self.launch.request.accept_duplicates;
-        if unconfirmed > 0 && (number == 0 || said.is_some_and(|said| said != number)) {
-            return Err(RetryRefusal::Unconfirmed { run: run.name(), rows: unconfirmed, said }.into());
+        let accepted = self.launch.request.accept_duplicates;
+        if unconfirmed > 0 && (number == 0 || accepted.is_some_and(|accepted| accepted != number)) {
+            return Err(RetryRefusal::Unconfirmed { run: run.name(), rows: unconfirmed, said: accepted }.into());
         }
         if number == 0 {
             let failed = others.iter().filter(|row| row.state == RowState::Failed).count() as u64;
@@ -292,7 +293,7 @@ impl Session {
         let runs = ledger.list_runs(RunFilter::for_campaign(&run.campaign)).await?;
         self.refuse_retry(&run, &runs)?;
         let RetriedRows { rows, skipped, .. } = self.select_retried_rows(&run, &runs, scope).await?;
-        let again: RoaringBitmap = rows.iter().map(|refused| refused.row.get()).collect();
+        let again: RoaringBitmap = rows.iter().map(|rejected_row| rejected_row.row.get()).collect();
         let rest = self.survey_rest(&run, |_| Ok(again)).await?;
         let priced = self.inputs().destination.profile().filter(|profile| !profile.prices.is_empty());
         let cost = priced.map(|profile| self.compute_rest_cost(profile, &rest));
@@ -306,7 +307,7 @@ impl Session {
         })
     }
 
-    /// Refuses a retry if the count of messages differs from the count that a person confirmed.
+    /// Refuses a retry if the number of messages differs from the count that a person confirmed.
     fn refuse_unconfirmed_number(&self, run: &Run, number: u64) -> Result<(), Error> {
         match &self.launch.request.confirmed_retry {
             Some(confirmed) if confirmed.messages != number => {
@@ -322,45 +323,46 @@ impl Session {
         &self,
         run: &Run,
         snapshot: Snapshot,
-        rows: Vec<RefusedRow>,
+        rows: Vec<RejectedRow>,
         skipped: &mut SkippedRetries,
-    ) -> Result<(Vec<RefusedRow>, Snapshot), Error> {
-        let (to_confirm, mut rows): (Vec<RefusedRow>, Vec<RefusedRow>) =
-            rows.into_iter().partition(RefusedRow::needs_reconciliation);
+    ) -> Result<(Vec<RejectedRow>, Snapshot), Error> {
+        let (to_confirm, mut rows): (Vec<RejectedRow>, Vec<RejectedRow>) =
+            rows.into_iter().partition(RejectedRow::needs_reconciliation);
         let destination = &self.inputs().destination;
         // Rehearsals reach no recipients, and an unconfirmed retry sends nothing, so neither needs the inquiry.
-        let sends = destination.is_live() && (destination.remote_profile().is_none() || self.consent.can_confirm());
-        if to_confirm.is_empty() || !sends {
+        let sends_messages =
+            destination.is_live() && (destination.remote_profile().is_none() || self.consent.can_confirm());
+        if to_confirm.is_empty() || !sends_messages {
             rows.extend(to_confirm);
-            rows.sort_by_key(|refused| refused.row);
+            rows.sort_by_key(|rejected_row| rejected_row.row);
             return Ok((rows, snapshot));
         }
         let frozen = self.load_frozen(run).await;
         let times = frozen.map(|frozen| ChainLifetimes::from_brief(&frozen.inputs.brief)).unwrap_or_default();
-        let message = |refused: &RefusedRow| {
-            let Attempt { envelope, chain, .. } = refused.attempt;
-            let order = snapshot.states.events().find_order(refused.row, envelope);
-            let id = run.message_id(refused.row, order)?;
-            Some(PendingMessage::new((refused.row, order, id), (chain, refused.begun_at), &times))
+        let message = |rejected_row: &RejectedRow| {
+            let Attempt { envelope, chain, .. } = rejected_row.attempt;
+            let order = snapshot.states.events().find_order(rejected_row.row, envelope);
+            let id = run.message_id(rejected_row.row, order)?;
+            Some(PendingMessage::new((rejected_row.row, order, id), (chain, rejected_row.begun_at), &times))
         };
         let (mut messages, mut inquiries, mut unconfirmed) = (Vec::new(), Vec::new(), Vec::new());
-        for refused in to_confirm {
-            match message(&refused) {
+        for rejected_row in to_confirm {
+            match message(&rejected_row) {
                 Some(message) => {
                     messages.push(message);
-                    inquiries.push(refused);
+                    inquiries.push(rejected_row);
                 }
                 // Without the message's identifier, the gateway cannot be asked about it.
-                None => unconfirmed.push(refused),
+                None => unconfirmed.push(rejected_row),
             }
         }
         (self.adapters.observer)(RunEvent::AskingBeforeRetry { rows: messages.len() as u64 });
-        for (refused, status) in inquiries.into_iter().zip(self.ask_before_retry(run, &messages).await?) {
+        for (rejected_row, status) in inquiries.into_iter().zip(self.ask_before_retry(run, &messages).await?) {
             match status {
-                ConfirmedStatus::Failed => rows.push(refused),
+                ConfirmedStatus::Failed => rows.push(rejected_row),
                 ConfirmedStatus::Delivered => skipped.delivered += 1,
                 ConfirmedStatus::InProgress => skipped.under_way += 1,
-                ConfirmedStatus::Unknown => unconfirmed.push(refused),
+                ConfirmedStatus::Unknown => unconfirmed.push(rejected_row),
             }
         }
         // If the ledger was restored, `accept_duplicates` counts all rows, including the unconfirmed ones.
@@ -369,7 +371,7 @@ impl Session {
             rows.append(&mut unconfirmed);
         }
         skipped.unconfirmed = unconfirmed.len() as u64;
-        rows.sort_by_key(|refused| refused.row);
+        rows.sort_by_key(|rejected_row| rejected_row.row);
         Ok((rows, Snapshot::load(self.adapters.ledger.as_ref(), run, false).await?))
     }
 
@@ -381,8 +383,9 @@ impl Session {
         let connection = Connection::Gateway(profile, self.launch.key.clone());
         let gateway = connection.create_client(self.adapters.connect, run.endpoint, REQUEST_TIMEOUT)?;
         let allowance = run.allowance(profile.rate.per_second());
-        let (ledger, most, clock) = (self.adapters.ledger.as_ref(), profile.max_envelope_size(), self.adapters.clock);
-        let poller = StatusPoller { ledger, gateway: gateway.as_ref(), run, allowance, most, clock };
+        let (ledger, batch_size, clock) =
+            (self.adapters.ledger.as_ref(), profile.max_envelope_size(), self.adapters.clock);
+        let poller = StatusPoller { ledger, gateway: gateway.as_ref(), run, allowance, most: batch_size, clock };
         Ok(poller.ask_before_retry(messages, Instant::now() + INQUIRIES_TIMEOUT).await?)
     }
 
@@ -409,7 +412,7 @@ impl Session {
 
     /// Finds the rows whose last attempt was rejected or failed, or that were not sent according to a person's
     /// decision.
-    async fn find_refused_rows(&self, run: &Run, snapshot: &Snapshot) -> Result<Vec<RefusedRow>, Error> {
+    async fn find_rejected_rows(&self, run: &Run, snapshot: &Snapshot) -> Result<Vec<RejectedRow>, Error> {
         let ledger = self.adapters.ledger.as_ref();
         let mut found = BTreeMap::new();
         let mut envelopes = EnvelopeReader::new(ledger, run.key);
@@ -431,22 +434,22 @@ impl Session {
                 let events = snapshot.states.events();
                 let refused_at_intake =
                     RunActivity::Finished.judge_row(sent.row, &[attempt], events, &[]).refused_at_intake;
-                let refused =
-                    RefusedRow { row: sent.row, attempt, begun_at, phone, state, status, error, refused_at_intake };
+                let rejected_row =
+                    RejectedRow { row: sent.row, attempt, begun_at, phone, state, status, error, refused_at_intake };
                 // A later attempt replaces the earlier one.
-                found.insert(sent.row, refused);
+                found.insert(sent.row, rejected_row);
             }
         }
         let mut receipts = ReceiptReader::new(ledger, run.key, run.last_row());
         while let Some(reported) = receipts.next_receipts().await? {
             for (row, receipts) in reported {
-                let Some(refused) = found.get_mut(&row) else { continue };
-                let judged =
-                    RunActivity::Finished.judge_row(row, &[refused.attempt], snapshot.states.events(), &receipts);
-                refused.refused_at_intake = judged.refused_at_intake;
-                if let Some(last) = judged.final_receipt {
-                    refused.status = last.receipt.status.name().to_owned();
-                    refused.error = last.receipt.error.clone().unwrap_or_else(|| refused.status.clone());
+                let Some(rejected_row) = found.get_mut(&row) else { continue };
+                let conclusion =
+                    RunActivity::Finished.judge_row(row, &[rejected_row.attempt], snapshot.states.events(), &receipts);
+                rejected_row.refused_at_intake = conclusion.refused_at_intake;
+                if let Some(last) = conclusion.final_receipt {
+                    rejected_row.status = last.receipt.status.name().to_owned();
+                    rejected_row.error = last.receipt.error.clone().unwrap_or_else(|| rejected_row.status.clone());
                 }
             }
         }

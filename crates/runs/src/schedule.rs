@@ -30,7 +30,7 @@ pub use campaign_ledger::ScheduleOrder;
 use campaign_ledger::{ActiveSchedule, DamagedSchedule, ScheduleUpdate};
 use campaign_manifest::{Campaign, CampaignDay, Destination, PathScope, Profile};
 
-/// How many of the next occurrences are shown for the activation.
+/// The number of upcoming occurrences that are shown for the activation.
 const SHOWN_OCCURRENCES: usize = 3;
 
 /// A schedule under review before its activation.

@@ -82,8 +82,8 @@ impl Session {
             }
         };
         let snapshot = if skipped > 0 { Snapshot::load(ledger, &run, false).await? } else { snapshot };
-        let judged = RowsToJudge { run: &run, lease, snapshot: &snapshot, header: compiled.reader.header() };
-        let skipped = self.skip_without_consent(judged, consents.as_ref()).await?;
+        let rows_to_check = RowsToJudge { run: &run, lease, snapshot: &snapshot, header: compiled.reader.header() };
+        let skipped = self.skip_without_consent(rows_to_check, consents.as_ref()).await?;
         let snapshot = if skipped > 0 { Snapshot::load(ledger, &run, false).await? } else { snapshot };
         let hook = self.launch.hook.as_ref().or(receipts.as_ref().map(|receipts| &receipts.hook));
         let hook = hook.map(|hook| hook.for_run(run.name()));
@@ -186,15 +186,15 @@ impl Session {
 fn can_reconcile_at_end(ending: &SendEnding) -> bool {
     let doubt = ending.counts.get(RowState::InDoubt) > 0;
     let kind = ending.stopped.as_ref().map(|stop| stop.kind);
-    let gone =
+    let is_interrupted =
         |kind| matches!(kind, StopKind::Interrupted(_) | StopKind::Ledger | StopKind::LeaseLost | StopKind::KeyRefused);
-    doubt && !kind.is_some_and(gone)
+    doubt && !kind.is_some_and(is_interrupted)
 }
 
 /// The time for polling the first messages of an asynchronous run.
 const WARM_UP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What stays the same while a process sends a run: adapters, terms and gateway.
+/// The state that does not change while a process sends a run: adapters, terms and gateway.
 pub(super) struct RunSender<'s> {
     pub(super) adapters: &'s Adapters,
     pub(super) interrupt: &'s watch::Receiver<Interrupt>,
@@ -221,7 +221,7 @@ pub(super) struct SendJob<'r> {
     pub(super) snapshot: &'r Snapshot,
     /// The requested rows. `None` for all.
     pub(super) rows: Option<RowSet>,
-    /// The most messages.
+    /// The maximum number of messages.
     pub(super) limit: Option<u64>,
     /// The drawn shards, if workers send the run too.
     pub(super) shards: Option<ShardSource>,
@@ -274,8 +274,8 @@ impl RunSender<'_> {
         // A rehearsal reaches no recipients.
         let caps = match self.destination.is_live() {
             true => {
-                let own = [self.terms.delivery.cap, self.terms.policy.cap];
-                combine_caps(brief.purpose, own.into_iter().flatten(), self.destination)
+                let own_caps = [self.terms.delivery.cap, self.terms.policy.cap];
+                combine_caps(brief.purpose, own_caps.into_iter().flatten(), self.destination)
             }
             false => Vec::new(),
         };
@@ -324,8 +324,10 @@ impl RunSender<'_> {
     /// rate.
     fn shared_pace(&self, run: &Run, rate: Option<f64>) -> SharedPace {
         let account_rate = self.destination.account_rate().per_second();
-        let own = rate.filter(|rate| account_rate.is_none_or(|account| *rate < account));
-        SharedPace { pace: own.map(|rate| Allowance::new(format!("{} of {}", run.name(), run.account), Some(rate))) }
+        let run_rate = rate.filter(|rate| account_rate.is_none_or(|account| *rate < account));
+        SharedPace {
+            pace: run_rate.map(|rate| Allowance::new(format!("{} of {}", run.name(), run.account), Some(rate))),
+        }
     }
 }
 
@@ -444,7 +446,7 @@ impl Session {
         Ok(expired.any(|(_, _, rows)| rows.iter().any(|row| snapshot.row_state(Row::new(row)) == RowState::Skipped)))
     }
 
-    /// Skips rows that can still be sent and match `is_meant`. Returns how many rows were skipped.
+    /// Skips rows that can still be sent and match `is_meant`. Returns the number of rows that were skipped.
     ///
     /// # Errors
     /// If the copies of the run cannot be read, the ledger fails, or another process has the run.
@@ -528,7 +530,7 @@ struct FeedSource {
 
 impl FeedSource {
     /// Opens a feed of the rows that are still planned after this many rows were begun.
-    async fn open_feed(self, begun: u64) -> Result<Feed, Stop> {
+    async fn open_feed(self, begun_envelopes: u64) -> Result<Feed, Stop> {
         let Self { ledger, run, frozen, selection, shards } = self;
         let failed = |error: String| Stop::new(StopKind::Ledger, error);
         let snapshot = Snapshot::load(ledger.as_ref(), &run, true).await.map_err(|error| failed(error.to_string()))?;
@@ -539,7 +541,7 @@ impl FeedSource {
             Some(_) => Arc::new(FrozenRun::load(ledger.as_ref(), &run).await.map_err(|_| unreadable())?),
         };
         let compiled = open_frozen_list(&frozen).await.map_err(|_| unreadable())?;
-        let limit = selection.limit.map(|limit| limit.saturating_sub(begun));
+        let limit = selection.limit.map(|limit| limit.saturating_sub(begun_envelopes));
         let SendSelection { rows, hook, hours, prices, .. } = selection;
         let selection = SendSelection { rows, limit, hook, hours, prices, ..SendSelection::from_snapshot(&snapshot) };
         Ok(match shards {
@@ -585,7 +587,7 @@ mixed:
   rate: 100/s
 ";
 
-    /// Returns for how many seconds an unreachable gateway is tried.
+    /// Returns the number of seconds for which an unreachable gateway is retried.
     fn unreachable_seconds(folder: &TempDir, gateway: &str, stop_after: &str) -> u64 {
         let (file, profiles) = (folder.path().join("a.yaml"), folder.path().join("gateways.yaml"));
         fs::write(&profiles, GATEWAYS).unwrap();
@@ -609,10 +611,10 @@ mixed:
     #[test]
     fn remote_gateway_is_retried_longer_than_a_local_gateway() {
         let folder = TempDir::new().unwrap();
-        let by_default = ["", "near", "far", "mixed"].map(|gateway| unreachable_seconds(&folder, gateway, ""));
-        assert_eq!(by_default, [10, 10, 1800, 1800]);
-        let given =
+        let default_limits = ["", "near", "far", "mixed"].map(|gateway| unreachable_seconds(&folder, gateway, ""));
+        assert_eq!(default_limits, [10, 10, 1800, 1800]);
+        let configured =
             ["", "near", "far"].map(|gateway| unreachable_seconds(&folder, gateway, "stop_after: { unreachable: 2m }"));
-        assert_eq!(given, [120; 3]);
+        assert_eq!(configured, [120; 3]);
     }
 }

@@ -40,11 +40,11 @@ use campaign_ledger::{
 };
 use campaign_manifest::{CampaignBrief, Destination};
 
-/// How long to wait for the gateway's answer.
+/// The time limit for the gateway's answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// The time in which a gateway must accept a message.
 pub const INTAKE_TIMEOUT: Duration = Duration::from_secs(15);
-/// How long an unreachable gateway is tried while a person waits.
+/// The time for which an unreachable gateway is retried while a person waits.
 const UNREACHABLE_LIMIT: Duration = Duration::from_secs(5);
 
 /// A single operation that was requested.
@@ -98,11 +98,12 @@ pub struct EndedSingle {
     pub id: MessageId,
     /// The state of the row.
     pub state: RowState,
-    /// Why the row was skipped: [`OPTED_OUT`](campaign_ledger::OPTED_OUT) or [`CAPPED`](campaign_ledger::CAPPED).
+    /// The reason the row was skipped: [`OPTED_OUT`](campaign_ledger::OPTED_OUT) or
+    /// [`CAPPED`](campaign_ledger::CAPPED).
     pub skipped: Option<&'static str>,
     /// The gateway's answer, if there is one.
     pub outcome: Option<OperationOutcome>,
-    /// Why it was not sent, or was abandoned.
+    /// The reason the message was not sent, or was abandoned.
     pub stop: Option<Stop>,
 }
 
@@ -208,11 +209,11 @@ impl SingleOperation {
             if self.operation == SingleKind::Message {
                 refusals.extend(refuse_message_without_consent(profile, self.phone).err().map(Error::from));
             }
-            let held = match refuse_suppressed_by_files(profile, self.phone).await {
+            let refusals_by_files = match refuse_suppressed_by_files(profile, self.phone).await {
                 Ok(()) => refuse_opted_out(ledger, self.shared_run(adapters), self.phone).await,
                 refused => refused,
             };
-            refusals.extend(held.err());
+            refusals.extend(refusals_by_files.err());
         }
         match is_number_capped(ledger, self.phone, &self.caps, self.destination.is_loopback()).await {
             Ok(false) => {}

@@ -16,7 +16,7 @@ use campaign_manifest::{Campaign, Profile, SuppressionFile, describe_unopened_fi
 /// The header of the phone column in an empty file.
 const DEFAULT_HEADER: &str = "phone";
 
-/// The most rows without a number that a warning names.
+/// The maximum number of rows without a number that a warning names.
 const MAX_NAMED_ROWS: usize = 5;
 
 /// The opt-outs in the files.
@@ -147,15 +147,15 @@ fn read_file(from: &SuppressionFile, region: Option<Region>) -> Result<FileNumbe
             None => missing_column_finding(),
         });
     };
-    let mut held = FileNumbers::default();
-    let each = |row: Row, number: Result<Phone, PhoneProblem>, []: [&str; 0]| match number {
-        Ok(phone) => drop(held.numbers.insert(phone.to_u64())),
+    let mut file_numbers = FileNumbers::default();
+    let add_row = |row: Row, number: Result<Phone, PhoneProblem>, []: [&str; 0]| match number {
+        Ok(phone) => drop(file_numbers.numbers.insert(phone.to_u64())),
         Err(PhoneProblem::Empty) => {}
-        Err(_) if held.unread.last().is_some_and(|(last, _)| *last == row) => {}
-        Err(problem) => held.unread.push((row, problem)),
+        Err(_) if file_numbers.unread.last().is_some_and(|(last, _)| *last == row) => {}
+        Err(problem) => file_numbers.unread.push((row, problem)),
     };
-    columns.read_numbers(open()?, path, region, [], each).map_err(|finding| *finding)?;
-    Ok(held)
+    columns.read_numbers(open()?, path, region, [], add_row).map_err(|finding| *finding)?;
+    Ok(file_numbers)
 }
 
 fn missing_column_finding() -> Finding {

@@ -14,9 +14,9 @@ use campaign_core::finding::Finding;
 use campaign_engine::delivery::{LateOptOuts, OptedOutFuture};
 use campaign_manifest::FileState;
 
-/// How often the files are checked for changes.
+/// The interval between checks of the files for changes.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// How long to wait before an unreadable file is read again. Another program might be replacing the file.
+/// The delay before an unreadable file is read again. Another program might be replacing the file.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// The states of suppression files. `None` for a file that cannot be opened.

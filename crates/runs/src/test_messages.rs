@@ -125,9 +125,9 @@ const MAX_TEST_RECIPIENTS: u64 = 10;
 /// The lock for counting the recipients of an edition's tests. No campaign has this name.
 const COUNT_LOCK: &str = "campaign.test-recipients";
 
-/// How long to wait for the tests of other processes.
+/// The maximum time to wait for the tests of other processes.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
-/// How often the lock is tried meanwhile.
+/// The interval between attempts to take the lock.
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Test messages of one row to several numbers.
@@ -164,9 +164,9 @@ impl TestOrder<'_> {
         let Self { inputs, message, phones } = *self;
         let singles = phones.iter().map(|phone| SingleOperation::for_test(message, *phone, inputs));
         let mut singles = singles.collect::<Result<Vec<_>, _>>()?;
-        let held = find_suppressed(adapters.ledger.as_ref(), inputs, phones).await?;
-        if !held.is_empty() {
-            return Err(PolicyRefusal::Suppressed(held, inputs.campaign.brief.purpose).into());
+        let suppressed = find_suppressed(adapters.ledger.as_ref(), inputs, phones).await?;
+        if !suppressed.is_empty() {
+            return Err(PolicyRefusal::Suppressed(suppressed, inputs.campaign.brief.purpose).into());
         }
         refuse_tests_without_consent(inputs, phones, (adapters.clock)()).await?;
         self.find_approval(&adapters).await?;
@@ -202,19 +202,19 @@ impl TestOrder<'_> {
         let Some(profile) = self.inputs.destination.profile() else { return Ok(None) };
         let before = self.find_earlier_recipients(adapters).await?;
         let new = self.phones.iter().filter(|phone| !before.contains(**phone)).count() as u64;
-        let (number, most) = (before.len() + new, recipient_limit(profile));
-        if new == 0 || number <= most {
+        let (number, limit) = (before.len() + new, recipient_limit(profile));
+        if new == 0 || number <= limit {
             return Ok(None);
         }
         if profile.approval.is_none() {
-            return Err(PolicyRefusal::TooManyTests { number, most }.into());
+            return Err(PolicyRefusal::TooManyTests { number, most: limit }.into());
         }
         let tests = (self.message.row, self.phones);
         match find_test_approval(adapters, self.inputs, (&self.message.list, tests)).await? {
             Ok(approval) => Ok(Some(approval)),
             Err(digest) => {
                 let gateway = profile.name.clone();
-                Err(PolicyRefusal::UnapprovedTests { digest, gateway, number, most }.into())
+                Err(PolicyRefusal::UnapprovedTests { digest, gateway, number, most: limit }.into())
             }
         }
     }
@@ -330,7 +330,7 @@ async fn lock_recipient_count(ledger: &dyn Ledger, campaign: &str, gateway: &str
     }
 }
 
-/// The maximum count of test recipients that an edition can have without an approval.
+/// The maximum number of test recipients that an edition can have without an approval.
 fn recipient_limit(profile: &Profile) -> u64 {
     let above = profile.approval.as_ref().map_or(MAX_TEST_RECIPIENTS, |rule| rule.above.into());
     MAX_TEST_RECIPIENTS.min(above)

@@ -125,8 +125,8 @@ pub(super) fn expect_ended(outcome: Result<RunOutcome, Error>) -> EndedRun {
 async fn live_run_needs_confirmation_but_a_rehearsal_does_not() {
     let (world, no) = (TestWorld::new().await, FixedConsent::no());
     let request = RunRequest { offline: true, ..RunRequest::default() };
-    let refused = world.launch(Some("production"), request, Arc::clone(&no), Interrupt::None).await;
-    assert!(matches!(refused, Err(Error::NotConfirmed { refusal: ConsentRefusal::Declined, .. })), "{refused:?}");
+    let result = world.launch(Some("production"), request, Arc::clone(&no), Interrupt::None).await;
+    assert!(matches!(result, Err(Error::NotConfirmed { refusal: ConsentRefusal::Declined, .. })), "{result:?}");
     assert_eq!(no.count_proposals(), 1);
     assert!(!world.has_copies());
     let rehearsed = expect_ended(world.launch(None, RunRequest::default(), no, Interrupt::None).await);
@@ -135,7 +135,7 @@ async fn live_run_needs_confirmation_but_a_rehearsal_does_not() {
 }
 
 #[tokio::test]
-async fn signal_before_the_first_message_leaves_no_run() {
+async fn signal_before_the_first_message_does_not_leave_a_run() {
     let (world, yes) = (TestWorld::new().await, FixedConsent::yes());
     let outcome = world.launch(None, RunRequest::default(), yes, Interrupt::Graceful(15)).await;
     let is_interrupted = |outcome: &Result<RunOutcome, Error>| {
@@ -146,7 +146,7 @@ async fn signal_before_the_first_message_leaves_no_run() {
 }
 
 #[tokio::test]
-async fn rehearsal_needs_no_confirmation_and_always_starts_over() {
+async fn rehearsal_does_not_need_confirmation_and_starts_over() {
     let (world, no) = (TestWorld::new().await, FixedConsent::no());
     let some = RunRequest { limit: Some(1), ..RunRequest::default() };
     let paused = expect_ended(world.launch(None, some, Arc::clone(&no), Interrupt::None).await);
@@ -168,14 +168,14 @@ async fn rehearsal_needs_no_confirmation_and_always_starts_over() {
 #[tokio::test]
 async fn only_one_process_sends_and_resending_needs_the_exact_count() {
     let (world, yes) = (TestWorld::new().await, FixedConsent::yes());
-    let held = lock_campaign(world.adapters.ledger.as_ref(), "sale", "sandbox", "sandbox").await.unwrap();
+    let lock = lock_campaign(world.adapters.ledger.as_ref(), "sale", "sandbox", "sandbox").await.unwrap();
     let busy = world.launch(None, RunRequest::default(), Arc::clone(&yes), Interrupt::None).await;
     assert!(matches!(busy, Err(Error::Busy { .. })), "{busy:?}");
-    drop(held);
+    drop(lock);
     expect_ended(world.launch(None, RunRequest::default(), Arc::clone(&yes), Interrupt::None).await);
     let again = RunRequest { round: Round::Again(7), ..RunRequest::default() };
-    let refused = world.launch(None, again, yes, Interrupt::None).await;
-    assert!(matches!(refused, Err(Error::OtherNumber { said: 7, number: 3 })), "{refused:?}");
+    let result = world.launch(None, again, yes, Interrupt::None).await;
+    assert!(matches!(result, Err(Error::OtherNumber { said: 7, number: 3 })), "{result:?}");
 }
 
 #[tokio::test]
@@ -183,10 +183,10 @@ async fn stop_returns_an_error_while_a_process_might_start_sending() {
     let world = TestWorld::new().await;
     let run = expect_ended(world.launch(None, RunRequest::default(), FixedConsent::yes(), Interrupt::None).await).run;
     let ledger = world.adapters.ledger.as_ref();
-    let held = lock_campaign(ledger, "sale", "sandbox", "sandbox").await.unwrap();
+    let lock = lock_campaign(ledger, "sale", "sandbox", "sandbox").await.unwrap();
     let stopped = stop_run(ledger, &run).await;
     assert!(matches!(stopped, Err(Error::NothingToStopYet { .. })), "{stopped:?}");
-    drop(held);
+    drop(lock);
     assert!(!stop_run(ledger, &run).await.unwrap(), "no process sends the run");
 }
 
@@ -194,16 +194,16 @@ async fn stop_returns_an_error_while_a_process_might_start_sending() {
 async fn resumed_run_reads_envelopes_only_twice() {
     let ledger = Arc::new(MemoryLedger::new(LedgerContents::default(), Timestamp::now));
     let world = TestWorld::with_ledger(tempfile::tempdir().unwrap(), ledger.clone());
-    let one = RunRequest { limit: Some(1), ..RunRequest::default() };
-    expect_ended(world.launch(None, one, FixedConsent::yes(), Interrupt::None).await);
+    let request = RunRequest { limit: Some(1), ..RunRequest::default() };
+    expect_ended(world.launch(None, request, FixedConsent::yes(), Interrupt::None).await);
     ledger.take_envelope_reads();
     let finished = expect_ended(world.launch(None, RunRequest::default(), FixedConsent::yes(), Interrupt::None).await);
     assert_eq!(finished.counts.get(RowState::Accepted), 3);
     let first = ledger.take_envelope_reads().into_iter().filter(|numbers| numbers.contains(&1));
     assert_eq!(first.count(), 2, "once for the state of the run, once for the results");
     let run = world.adapters.ledger.list_runs(RunFilter::with_key(finished.run.key)).await.unwrap().pop().unwrap();
-    let kept = RunFigures::load_stored(world.adapters.ledger.as_ref(), &run).await.unwrap();
-    assert_eq!(kept.map(|figures| figures.counts), Some(finished.counts), "the figures were computed during the run");
+    let stored = RunFigures::load_stored(world.adapters.ledger.as_ref(), &run).await.unwrap();
+    assert_eq!(stored.map(|figures| figures.counts), Some(finished.counts), "the figures were computed during the run");
 }
 
 /// Counts trace events by campaign and message.
@@ -262,12 +262,12 @@ impl Subscriber for TraceCounter {
     fn exit(&self, _: &Id) {}
 }
 
-/// How often since the last call the texts of this campaign were compiled, its frozen texts were compiled, and its
-/// frozen inputs were read.
+/// Counts how often, since the last call, the texts of this campaign were compiled, its frozen texts were compiled, and
+/// its frozen inputs were read.
 fn take_trace_counts(campaign: &str) -> [usize; 3] {
     ["texts compiled", "frozen texts compiled", "frozen inputs read"].map(|work| {
-        let counted = TRACED.lock().unwrap().remove(&(campaign.to_owned(), work.to_owned()));
-        counted.unwrap_or_default()
+        let count = TRACED.lock().unwrap().remove(&(campaign.to_owned(), work.to_owned()));
+        count.unwrap_or_default()
     })
 }
 

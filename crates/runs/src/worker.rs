@@ -25,9 +25,9 @@ use campaign_ledger::{
 };
 use campaign_manifest::{Destination, SendingTerms};
 
-/// How often a worker looks for runs.
+/// The interval between a worker's searches for runs.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// How long a worker that could not send a run leaves the run to other workers.
+/// The time for which a worker that could not send a run leaves the run to other workers.
 const REST_TIME: Duration = Duration::from_secs(30);
 
 /// An event of a worker.
@@ -42,9 +42,9 @@ pub enum WorkerEvent {
     Left {
         /// The run's name.
         run: String,
-        /// How many messages it sent.
+        /// The number of messages that the worker sent.
         sent: u64,
-        /// Why it stopped. `None` if nothing was left.
+        /// The reason the worker stopped. `None` if nothing was left.
         stopped: Option<Stop>,
     },
     /// The worker cannot send the run.
@@ -93,7 +93,7 @@ impl Worker {
     /// Takes shards of runs until a signal arrives, and then releases the shards.
     ///
     /// # Errors
-    /// If the ledger cannot be read or written any more.
+    /// If the ledger can no longer be read or written.
     pub async fn run(self) -> Result<(), Error> {
         let (mut state, mut sending) = (WorkerState::default(), JoinSet::new());
         let mut interrupt = self.interrupt.clone();
@@ -246,7 +246,7 @@ fn is_ledger_error(error: &Error) -> bool {
     )
 }
 
-/// How often the progress of a run is reported.
+/// The interval between reports on the progress of a run.
 const REPORT_INTERVAL: Duration = Duration::from_secs(2);
 /// Reading the progress takes at most 1/10 of the time.
 const REPORT_COST_FACTOR: u32 = 10;
@@ -256,7 +256,7 @@ const STOP_GRACE: Duration = Duration::from_secs(15);
 /// Sends the shards that a process draws.
 pub(super) struct RunShardSender<'h> {
     sender: RunSender<'h>,
-    /// When the progress is reported next.
+    /// The time at which the progress is reported next.
     next_report: Mutex<Option<std::time::Instant>>,
 }
 
@@ -358,7 +358,7 @@ impl Session {
     }
 }
 
-/// How many messages were sent or might have been sent.
+/// Counts the messages that were sent or might have been sent.
 fn count_sent(counts: &StateCounts) -> u64 {
     RowState::ALL.into_iter().filter(|state| state.is_guarded()).map(|state| counts.get(state)).sum()
 }

@@ -1,5 +1,5 @@
-//! Delivery receipts: HTTP routes for webhooks (contract 2.4 and 6), `/h/` for messages and `/n/` for the account; and
-//! polling rounds, which ask the gateway about messages without a final status.
+//! Delivery receipts: HTTP routes for webhooks (contract 2.4 and 6), `/h/` for messages and `/n/` for the account.
+//! Polling rounds ask the gateway about messages without a final status.
 //!
 //! Trusted proxies supply the address of a sender, and a rate limit applies to senders of forged webhooks.
 //!
@@ -40,7 +40,7 @@ use tokio::time::{Instant, sleep};
 const MAX_BODY_BYTES: usize = 256 * 1024;
 /// The maximum length of the challenge in a check of the webhook address, in bytes.
 const MAX_CHALLENGE_BYTES: usize = 64;
-/// How long a body can take to arrive.
+/// The time limit for receiving a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Channel for identifiers of messages whose status the gateway sent to the account's address. That status is not
@@ -78,11 +78,11 @@ async fn post_message_receipt(
     };
     let body = match read_body(body).await {
         Ok(body) => body,
-        Err(refused) => return refused,
+        Err(response) => return response,
     };
     let receipts = match state.receiver.parse_receipts(&run, id, &body).await {
         Ok(Ok(receipts)) => receipts,
-        Ok(Err(refused)) => return state.reject_receipt(refused),
+        Ok(Err(refusal)) => return state.reject_receipt(refusal),
         Err(error) => {
             tracing::error!("cannot store a receipt: {error}");
             return state.respond_not_stored();
@@ -124,7 +124,7 @@ async fn post_account_notice(
     }
     let body = match read_body(body).await {
         Ok(body) => body,
-        Err(refused) => return refused,
+        Err(response) => return response,
     };
     let Ok(receipts) = read_receipts(&body) else { return state.reject_receipt(WebhookRefusal::Unreadable) };
     state.metrics.count_receipt(ReceiptResult::Notice);
@@ -155,8 +155,8 @@ impl WebhookState {
         (status, [(CONNECTION, HeaderValue::from_static("close"))]).into_response()
     }
 
-    fn reject_receipt(&self, refused: WebhookRefusal) -> Response {
-        let (result, status) = match refused {
+    fn reject_receipt(&self, refusal: WebhookRefusal) -> Response {
+        let (result, status) = match refusal {
             WebhookRefusal::Foreign => (ReceiptResult::Unknown, StatusCode::NOT_FOUND),
             WebhookRefusal::Unreadable => (ReceiptResult::Unreadable, StatusCode::BAD_REQUEST),
             // Sending the webhook again would not help.
@@ -295,7 +295,7 @@ pub async fn poll_statuses_until(
     tokio::select! { () = shutdown => {}, () = work => {} }
 }
 
-/// When runs are polled.
+/// The rounds in which runs are polled.
 #[derive(Default)]
 struct PollingRounds {
     /// The time of the next poll of each run, and the wait after that.
@@ -388,7 +388,7 @@ fn choose_polling(run: &Run, now: Timestamp) -> Option<Polling> {
     (is_open && run.purged_at.is_none() && wants_receipts(run, now)).then_some(polling)
 }
 
-/// How long ago a run began.
+/// Returns the time since a run began.
 fn run_age(run: &Run, now: Timestamp) -> Duration {
     Duration::try_from(now.duration_since(run.began_at)).unwrap_or_default()
 }
@@ -440,8 +440,8 @@ mod tests {
         let allowed = (0..1_000).filter(|_| limiter.charge_sender(sender("203.0.113.7"))).count();
         assert!((10..100).contains(&allowed), "{allowed}");
         assert!(limiter.charge_sender(sender("203.0.113.8")));
-        let of_one_network = |last: u16| sender(&format!("2001:db8::{last:x}"));
-        let allowed = (0..1_000).filter(|last| limiter.charge_sender(of_one_network(*last))).count();
+        let network_sender = |last: u16| sender(&format!("2001:db8::{last:x}"));
+        let allowed = (0..1_000).filter(|last| limiter.charge_sender(network_sender(*last))).count();
         assert!((10..100).contains(&allowed), "{allowed}");
     }
 

@@ -68,10 +68,13 @@ impl Editor {
         let changed = self.session.take_diagnostics();
         let list_findings = |params: PublishDiagnosticsParams| {
             let name = params.uri.path_segments().unwrap().next_back().unwrap().to_owned();
-            let shown = params.diagnostics.into_iter();
-            let with_rule = shown.filter(|shown| shown.severity != Some(lsp_types::DiagnosticSeverity::INFORMATION));
+            let diagnostics = params.diagnostics.into_iter();
+            let with_rule = diagnostics
+                .filter(|diagnostic| diagnostic.severity != Some(lsp_types::DiagnosticSeverity::INFORMATION));
             with_rule
-                .map(|shown| (name.clone(), shown.range.start.line + 1, rule_id(&shown).unwrap().to_owned()))
+                .map(|diagnostic| {
+                    (name.clone(), diagnostic.range.start.line + 1, rule_id(&diagnostic).unwrap().to_owned())
+                })
                 .collect::<Vec<_>>()
         };
         changed.into_iter().flat_map(list_findings).collect()
@@ -141,8 +144,8 @@ fn mistake_in_a_template_is_shown_in_the_template() {
 fn open_template_is_checked_with_campaigns_in_its_folder() {
     let mut editor = Editor::new();
     editor.open("end.txt", "\nfrom {{ shop");
-    let shown = editor.check();
-    assert_eq!(shown.iter().map(|(file, line, _)| (file.as_str(), *line)).collect::<Vec<_>>(), [("end.txt", 2)]);
+    let diagnostics = editor.check();
+    assert_eq!(diagnostics.iter().map(|(file, line, _)| (file.as_str(), *line)).collect::<Vec<_>>(), [("end.txt", 2)]);
     editor.change("end.txt", "from {{ shopp }}");
     assert_eq!(editor.check(), [found("end.txt", 1, "unknown-variable")]);
     assert!(editor.completion_labels("end.txt", "from {{ shopp }}", "{{ sh").contains(&"plan".to_owned()));
@@ -153,8 +156,8 @@ fn list_finding_is_anchored_at_the_file_key() {
     let mut editor = Editor::new();
     fs::write(editor.folder.path().join("list.csv"), format!("{LIST}12,gold\n")).unwrap();
     editor.open("sale.yaml", CAMPAIGN);
-    let shown = editor.check();
-    assert!(shown.contains(&found("sale.yaml", 3, "invalid-row")), "{shown:?}");
+    let diagnostics = editor.check();
+    assert!(diagnostics.contains(&found("sale.yaml", 3, "invalid-row")), "{diagnostics:?}");
 }
 
 #[test]
@@ -199,9 +202,9 @@ fn profiles_and_scenarios_are_checked_on_their_own() {
     let mut editor = Editor::new();
     editor.open("gateways.yaml", "main:\n  base_url: x\n");
     editor.open("bad-day.yaml", "seed: 7\nspeed: fast\n");
-    let shown = editor.check();
-    assert!(shown.iter().any(|(file, line, _)| file == "gateways.yaml" && *line == 2), "{shown:?}");
-    assert!(shown.iter().any(|(file, line, _)| file == "bad-day.yaml" && *line == 2), "{shown:?}");
+    let diagnostics = editor.check();
+    assert!(diagnostics.iter().any(|(file, line, _)| file == "gateways.yaml" && *line == 2), "{diagnostics:?}");
+    assert!(diagnostics.iter().any(|(file, line, _)| file == "bad-day.yaml" && *line == 2), "{diagnostics:?}");
 }
 
 #[test]
@@ -315,6 +318,6 @@ fn templates_that_include_each_other_are_reported() {
     let mut editor = Editor::new();
     editor.open("sale.yaml", CAMPAIGN);
     editor.open("end.txt", "{% include \"sms.txt\" %}");
-    let shown = editor.check();
-    assert!(shown.iter().any(|(_, _, rule)| rule.contains("include")), "{shown:?}");
+    let diagnostics = editor.check();
+    assert!(diagnostics.iter().any(|(_, _, rule)| rule.contains("include")), "{diagnostics:?}");
 }

@@ -28,7 +28,7 @@ use super::timing::zone_of_number;
 
 /// The skip reason if `until` has passed.
 const EXPIRED: &str = "expired";
-/// The longest text that a finding repeats, in characters.
+/// The maximum number of characters of a text that a finding repeats.
 const MAX_QUOTED: usize = 200;
 
 /// The campaign under test.
@@ -47,7 +47,7 @@ pub struct TestedCampaign<'c> {
 pub struct TestResult {
     /// The name of the test.
     pub name: String,
-    /// Its place in the campaign file.
+    /// The location in the campaign file.
     pub place: Option<SourceLocation>,
     /// The outcome.
     pub outcome: TestOutcome,
@@ -58,7 +58,7 @@ pub struct TestResult {
 /// The outcome of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TestOutcome {
-    /// Everything is as expected.
+    /// The test passed.
     Passed,
     /// Something is not as expected, or the test is wrong.
     Failed,
@@ -113,7 +113,7 @@ pub fn run_given_test(
     if let Some(finding) = tested.check_time(test, &recipient.recipe) {
         return tested.result(test, TestOutcome::Failed, vec![finding]);
     }
-    let (mut findings, mut seen) = (Vec::new(), BTreeSet::new());
+    let (mut findings, mut reported) = (Vec::new(), BTreeSet::new());
     let rows = recipient.rows(test.expect.skipped == Some(HOLDOUT), None);
     for row in &rows {
         let variant = row.arm.filter(|_| rows.len() > 1).and_then(|arm| tested.campaign.brief.variants.get(arm));
@@ -121,7 +121,7 @@ pub fn run_given_test(
         let failures = match run_row(tested, test, &recipient, row) {
             Ok(failures) => failures,
             Err(finding) => {
-                if seen.insert(finding.message.clone()) {
+                if reported.insert(finding.message.clone()) {
                     findings.push(finding);
                 }
                 continue;
@@ -148,30 +148,31 @@ fn run_row(
     row: &MadeUpRow,
 ) -> Result<Vec<TestFailure>, Finding> {
     let recipe = &recipient.recipe;
-    let given = || tested.locate(&format!("{}.given", test.path));
+    let locate_given = || tested.locate(&format!("{}.given", test.path));
     let require = |used: &BTreeSet<usize>, by: &str| match recipient.missing_columns(used).as_slice() {
         [] => Ok(()),
         missing => {
             let names = join_names(missing.iter().copied());
             let message = name_test(test, &format!("{by} {names}, which the test does not give"));
             let help = format!("add to `given`, for example `{}: \"\"` for an empty cell", missing[0]);
-            Err(Finding::new(&rules::CAMPAIGN_TEST, message).help(help).at(given()))
+            Err(Finding::new(&rules::CAMPAIGN_TEST, message).help(help).at(locate_given()))
         }
     };
     require(&recipe.condition.iter().flat_map(|condition| condition.columns()).collect(), "`where` uses")?;
     let zone = tested.zone_column().and_then(|name| recipient.find_column(name));
     let examined = recipient.with_record(row, |record| {
-        with_fate(tested, test, &mut recipe.composer(), record, zone, |fate, arm| {
+        with_fate(tested, test, &mut recipe.composer(), record, zone, |decision, arm| {
             let used = arm.map(|arm| recipe.arms[arm].used_columns()).unwrap_or_default();
-            let is_selected = !matches!(fate, RecipientFate::Skipped(reason) if reason != HOLDOUT && reason != EXPIRED);
+            let is_selected =
+                !matches!(decision, RecipientFate::Skipped(reason) if reason != HOLDOUT && reason != EXPIRED);
             let used = if is_selected { used } else { BTreeSet::new() };
-            (used, judge(tested, test, &fate, true))
+            (used, judge(tested, test, &decision, true))
         })
     });
     let (used, failures) = examined.map_err(|findings| {
         let reason = findings.first().map_or("", |finding| finding.message.as_str());
         let message = name_test(test, &format!("the row of the recipient cannot be read: {reason}"));
-        Finding::new(&rules::CAMPAIGN_TEST, message).at(given())
+        Finding::new(&rules::CAMPAIGN_TEST, message).at(locate_given())
     })?;
     require(&used, "the texts use")?;
     require(&zone.into_iter().collect(), "the sending window uses")?;
@@ -207,8 +208,9 @@ pub fn run_each_test<R: Read>(
             if is_full && chosen.last_key_value().is_some_and(|(last, _)| key > *last) {
                 continue;
             }
-            let failures = with_fate(tested, test, &mut composer, record, zone, |fate, arm| {
-                arm.filter(|_| !matches!(fate, RecipientFate::Invalid(_))).map(|_| judge(tested, test, &fate, false))
+            let failures = with_fate(tested, test, &mut composer, record, zone, |decision, arm| {
+                arm.filter(|_| !matches!(decision, RecipientFate::Invalid(_)))
+                    .map(|_| judge(tested, test, &decision, false))
             });
             let Some(failures) = failures else { continue };
             if is_full {
@@ -302,10 +304,10 @@ impl TestedCampaign<'_> {
 
     /// A finding for each expectation that rows do not meet.
     fn row_findings(&self, test: &CampaignTest, chosen: &BTreeMap<(u64, u32), Vec<TestFailure>>) -> Vec<Finding> {
-        let mut by_key: BTreeMap<&str, BTreeMap<u32, &TestFailure>> = BTreeMap::new();
+        let mut failures_by_key: BTreeMap<&str, BTreeMap<u32, &TestFailure>> = BTreeMap::new();
         for ((_, row), failures) in chosen {
             for failure in failures {
-                by_key.entry(&failure.key).or_default().insert(*row, failure);
+                failures_by_key.entry(&failure.key).or_default().insert(*row, failure);
             }
         }
         let finding = |rows: BTreeMap<u32, &TestFailure>| {
@@ -318,7 +320,7 @@ impl TestedCampaign<'_> {
             let help = format!("`preview --rows {row}` shows the message");
             Some(self.failure_finding(&TEST_FAILED, first, message).help(help))
         };
-        by_key.into_values().filter_map(finding).collect()
+        failures_by_key.into_values().filter_map(finding).collect()
     }
 }
 
@@ -363,8 +365,8 @@ fn with_fate<T>(
     if countries.is_some_and(|countries| !countries.contains(find_country(phone))) {
         return inspect(RecipientFate::Skipped(COUNTRY), None);
     }
-    let fate = match test.at.and_then(|at| decide_by_time(tested, at, phone, cell)) {
-        Some(fate) => fate,
+    let decision = match test.at.and_then(|at| decide_by_time(tested, at, phone, cell)) {
+        Some(decision) => decision,
         None if tested.campaign.brief.variant_allocation().is_held_out(phone)
             && matches!(test.subject, TestSubject::Given(_)) =>
         {
@@ -376,7 +378,7 @@ fn with_fate<T>(
             return inspect(RecipientFate::Message { phone, arm, sms_parts, content: &content }, Some(arm));
         }
     };
-    inspect(fate, Some(arm))
+    inspect(decision, Some(arm))
 }
 
 /// The fate of a recipient who cannot get a message at this time. `None` if the message can be sent. `cell` is the time
@@ -399,12 +401,17 @@ fn decide_by_time(
 
 /// The expectations that the fate of a recipient does not meet. `quotes` lets findings quote texts; it must be false
 /// for real recipients, because findings must not show their cells.
-fn judge(tested: &TestedCampaign<'_>, test: &CampaignTest, fate: &RecipientFate<'_>, quotes: bool) -> Vec<TestFailure> {
+fn judge(
+    tested: &TestedCampaign<'_>,
+    test: &CampaignTest,
+    decision: &RecipientFate<'_>,
+    quotes: bool,
+) -> Vec<TestFailure> {
     let expect = &test.expect;
     let fail = |key: String, message: String, help: Option<String>| vec![TestFailure { key, message, help }];
     let expect_key = || format!("{}.expect", test.path);
     let key = || if expect.skipped.is_some() { test.expected_key("skipped") } else { expect_key() };
-    match (fate, expect.skipped) {
+    match (decision, expect.skipped) {
         (RecipientFate::Skipped(reason), Some(expected)) if *reason == expected => Vec::new(),
         (RecipientFate::Skipped(reason), Some(expected)) => {
             fail(key(), format!("the recipient is skipped as `{reason}`, not as `{expected}`"), None)
@@ -489,16 +496,21 @@ fn judge_text(
     };
     let text_help = || quotes.then(|| format!("the text is `{}`", shorten(text)));
     let mut failures = Vec::new();
-    if let Some(wanted) = &expected.text
-        && let Some(difference) = describe_difference(wanted.trim_end_matches('\n'), text.trim_end_matches('\n'))
+    if let Some(expected_value) = &expected.text
+        && let Some(difference) =
+            describe_difference(expected_value.trim_end_matches('\n'), text.trim_end_matches('\n'))
     {
         let difference = if quotes { difference } else { "is not the expected one".to_owned() };
         failures.push(fail("text", format!("the text on `{name}` {difference}"), text_help()));
     }
     let parts = measure_sms(text).parts;
     let count = format_count(parts as u64, "part");
-    if let Some(wanted) = expected.parts.filter(|wanted| *wanted != parts) {
-        failures.push(fail("parts", format!("the text on `{name}` has {count} instead of {wanted}"), text_help()));
+    if let Some(expected_value) = expected.parts.filter(|expected_value| *expected_value != parts) {
+        failures.push(fail(
+            "parts",
+            format!("the text on `{name}` has {count} instead of {expected_value}"),
+            text_help(),
+        ));
     }
     if let Some(max) = expected.max_parts.filter(|max| parts > *max) {
         failures.push(fail("max_parts", format!("the text on `{name}` has {count}, but at most {max}"), text_help()));
@@ -552,8 +564,8 @@ fn draw(seed: u64, row: u32) -> u64 {
 /// The maximum number of differences that are described.
 const MAX_DESCRIBED: usize = 3;
 
-/// How `actual` differs from `expected`, as the end of a sentence: `has "-15%" instead of "-10%"`, with backticks.
-/// `None` if the texts are equal.
+/// Describes how `actual` differs from `expected`, as the end of a sentence: `has "-15%" instead of "-10%"`, with
+/// backticks. `None` if the texts are equal.
 fn describe_difference(expected: &str, actual: &str) -> Option<String> {
     if expected == actual {
         return None;

@@ -36,9 +36,9 @@ fn sample_values(field: &ChannelField) -> [String; 2] {
 }
 
 /// The YAML of a channel with all keys that an operation needs, and the given value of one key.
-fn channel_yaml(channel: Channel, kind: OperationKind, given: Option<(&ChannelField, &str)>) -> String {
+fn channel_yaml(channel: Channel, kind: OperationKind, extra_field: Option<(&ChannelField, &str)>) -> String {
     let facts = channel.facts();
-    let given_key = given.map(|(field, _)| field.key);
+    let given_key = extra_field.map(|(field, _)| field.key);
     let form = facts.forms.iter().find(|form| given_key.is_some_and(|key| form.required_keys.contains(&key)));
     let form = form.filter(|_| kind != OperationKind::Pipeline).or(facts.forms.first());
     let mut keys = String::new();
@@ -50,7 +50,7 @@ fn channel_yaml(channel: Channel, kind: OperationKind, given: Option<(&ChannelFi
             FieldRequirement::Never => false,
         };
         let needed = needed || form.is_some_and(|form| form.required_keys.contains(&field.key));
-        let value = match given.filter(|(given, _)| *given == field) {
+        let value = match extra_field.filter(|(extra_field, _)| *extra_field == field) {
             Some((_, value)) => Some(value.to_owned()),
             None => needed.then(|| sample_values(field)[0].clone()),
         };
@@ -83,15 +83,15 @@ fn every_channel_key_is_either_sent_or_rejected() {
     let (mut checked, mut wrong) = (0, Vec::new());
     for kind in OperationKind::ALL {
         let in_pipeline = Channel::ALL.into_iter().filter(|channel| !channel.facts().single);
-        let tried: Vec<Channel> = match kind {
+        let channels: Vec<Channel> = match kind {
             OperationKind::Pipeline => in_pipeline.collect(),
             _ => kind.channels().to_vec(),
         };
-        for channel in &tried {
+        for channel in &channels {
             for field in channel.facts().fields.iter().filter(|field| field.kind != FieldKind::Extra) {
                 let build_channels = |value: &str| -> String {
                     let extra = |other: &Channel| Some((field, value)).filter(|_| other == channel);
-                    tried.iter().map(|other| channel_yaml(*other, kind, extra(other))).collect()
+                    channels.iter().map(|other| channel_yaml(*other, kind, extra(other))).collect()
                 };
                 let encode = |value: String| encode_campaign(&folder, kind, &build_channels(&value));
                 let [first, second] = sample_values(field).map(encode);

@@ -15,11 +15,11 @@ use campaign_manifest::{CampaignBrief, missing_text_reason};
 /// A column of the list.
 #[derive(Clone, Debug)]
 pub struct ListColumn {
-    /// Its position in the list, from 0.
+    /// The position of the column in the list, from 0.
     pub index: usize,
-    /// Its header in the list.
+    /// The header in the list.
     pub header: String,
-    /// Its name in templates.
+    /// The name in templates.
     pub name: String,
     /// Whether the campaign uses it.
     pub is_used: bool,
@@ -98,11 +98,11 @@ const MAX_CACHED_STATES: usize = 1_024;
 pub struct OptedOutCells {
     /// The header of the column.
     pub header: String,
-    /// Its name in templates.
+    /// The name in templates.
     pub name: String,
     /// The rows.
     pub rows: RoaringBitmap,
-    /// The values of these rows.
+    /// The opt-out values in these rows.
     pub values: DistinctValues,
     /// Whether one of these values is a date, so that later lists have different ones.
     pub has_dates: bool,
@@ -191,11 +191,11 @@ pub(super) struct UnmatchedCells {
 #[derive(Clone, Debug)]
 struct SelectorColumn {
     index: usize,
-    /// Its name in the campaign file.
+    /// The name in the campaign file.
     name: String,
     /// The beginning of the reason that its rows get.
     reason: String,
-    /// Its distinct cells, up to one more than a finding names.
+    /// The distinct cells, up to one more than a finding names.
     cells: BTreeSet<String>,
 }
 

@@ -71,7 +71,7 @@ pub fn prepare_campaign<R: Read>(
 
 /// The compiled texts of a campaign, for all readings of its list.
 ///
-/// They are compiled again only if the columns, the campaign or the day differ.
+/// The texts are compiled again only if the columns, the campaign or the day differ.
 #[derive(Default)]
 pub struct TextCache(Mutex<Option<CachedTexts>>);
 
@@ -352,7 +352,7 @@ impl ComposeFailure {
 }
 
 impl Recipe {
-    /// The reason why a row has no message. If a text cannot be rendered, the reason names the place in the author's
+    /// The reason why a row has no message. If a text cannot be rendered, the reason names the location in the author's
     /// file.
     fn compose_failure(&self, invalid: RenderError) -> ComposeFailure {
         let RenderError::TemplateFails(problem) = invalid else { return ComposeFailure::from_reason(invalid) };

@@ -25,7 +25,7 @@ pub struct Consents {
 }
 
 impl Consents {
-    /// Creates consents from `source`, judged by `rules`. `register` holds the entries of the consent file, if the
+    /// Creates consents from `source`, evaluated by `rules`. `register` holds the entries of the consent file, if the
     /// consents are in a file. `is_required` says whether a recipient needs consent.
     pub fn new(
         source: ConsentSource,

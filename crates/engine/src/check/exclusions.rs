@@ -1,5 +1,5 @@
-//! Recipients that a survey skips because of the ledger, including the duplicate guard for `duplicates: allow`.
-//! Pure.
+//! Recipients that a survey skips because of the ledger, including the duplicate guard for `duplicates: allow`. This
+//! module does no I/O.
 //!
 //! With `duplicates: allow`, rows of the current list are compared with those of earlier runs by number and text.
 
@@ -29,7 +29,7 @@ pub const HOLDOUT: &str = "holdout";
 pub struct SurveyExclusions {
     /// Recipients who already have a message of this campaign and edition.
     pub already_sent: NumberSet,
-    /// With `duplicates: allow`, the rows of these recipients that have the message or were cancelled. `None` stands
+    /// The rows of these recipients that have the message or were cancelled, with `duplicates: allow`. `None` stands
     /// for all their rows.
     pub rows: Option<SentRows>,
     /// Recipients who opted out of the campaign's messages.
@@ -42,11 +42,11 @@ pub struct SurveyExclusions {
     pub excluded: NumberSet,
     /// The countries that messages may reach. `None` for all.
     pub countries: Option<CountrySet>,
-    /// The messages of the edition that count toward `per_day`.
+    /// The messages of the edition that count towards `per_day`.
     pub sent_by_day: SentByDay,
 }
 
-/// The numbers that reach a message cap, by how many messages of the campaign they already get.
+/// The numbers that reach a message cap, by the number of messages of the campaign that they already get.
 #[derive(Clone, Debug, Default)]
 pub struct CappedNumbers {
     /// The numbers that get no further message after 0, 1, 2… messages of the campaign.
@@ -80,9 +80,9 @@ impl SurveyExclusions {
         self.countries.as_ref().is_none_or(|countries| countries.contains(country))
     }
 
-    /// The first reason to skip a row, given its phone number, its country, its consent, and how many messages its
-    /// number already gets from this campaign. Without `row`, the first reason in a new round, in which earlier runs of
-    /// the edition do not count.
+    /// Finds the first reason to skip a row. The reason depends on its phone number, its country, its consent, and the
+    /// number of messages that its number already gets. Without `row`, the first reason in a new round, in which
+    /// earlier runs of the edition do not count.
     pub fn find_reason(
         &self,
         row: Option<Row>,
@@ -119,27 +119,27 @@ pub enum EarlierOutcome {
     Sent,
     /// `stop --for-good` cancelled it.
     Cancelled,
-    /// Nothing was sent to it.
+    /// No message was sent to the row.
     NotSent,
 }
 
 /// A row of the list of an earlier run.
 #[derive(Clone, Copy, Debug)]
 pub struct EarlierRow {
-    /// Its number.
+    /// The recipient's number.
     pub phone: Phone,
-    /// Its text. `None` if it cannot be rendered now.
+    /// The text of the message. `None` if it cannot be rendered now.
     pub text: Option<TextHash>,
-    /// Its outcome.
+    /// The outcome of the message.
     pub outcome: EarlierOutcome,
 }
 
 /// A row of the current list.
 #[derive(Clone, Copy, Debug)]
 pub struct CurrentRow {
-    /// Its number.
+    /// The recipient's number.
     pub phone: Phone,
-    /// The text of the earlier run for it. `None` if it cannot be rendered.
+    /// The text that the earlier run would have for the row. `None` if it cannot be rendered.
     pub text: Option<TextHash>,
     /// The row.
     pub row: Row,
@@ -162,7 +162,7 @@ pub struct SentRows {
     /// The SHA-256 of the compared list, in hexadecimal.
     pub sha256: String,
     /// All rows that were compared.
-    judged: RoaringBitmap,
+    compared: RoaringBitmap,
     sent: RoaringBitmap,
     unclear: RoaringBitmap,
     cancelled: RoaringBitmap,
@@ -179,14 +179,14 @@ impl SentRows {
         let row = row.get();
         match () {
             () if self.sent.contains(row) => Some(ALREADY_SENT),
-            () if self.unclear.contains(row) || !self.judged.contains(row) => Some(MIGHT_BE_SENT),
+            () if self.unclear.contains(row) || !self.compared.contains(row) => Some(MIGHT_BE_SENT),
             () => None,
         }
     }
 
     /// Whether a row counts as cancelled: `stop --for-good` cancelled it, or it was never compared with an earlier run.
     pub(super) fn is_cancelled(&self, row: Row) -> bool {
-        self.cancelled.contains(row.get()) || !self.judged.contains(row.get())
+        self.cancelled.contains(row.get()) || !self.compared.contains(row.get())
     }
 
     /// Compares the rows of a list with the rows of an earlier run. Sorts both sets of rows.
@@ -226,7 +226,7 @@ impl SentRows {
             // If more rows than before have this text, one of them can be a changed row.
             let is_known = !same.is_empty() && rows.len() <= same.len();
             let numbers = || rows.iter().map(|listed| listed.row.get());
-            self.judged.extend(numbers());
+            self.compared.extend(numbers());
             match () {
                 () if has(EarlierOutcome::Sent) => self.sent.extend(numbers()),
                 () if has(EarlierOutcome::Cancelled) => self.cancelled.extend(numbers()),
@@ -372,7 +372,7 @@ mod tests {
         assert_eq!(verdicts(vec![EarlierRun { rows: Vec::new(), ..run("-a") }], "ab"), "cc");
         let mut sent = SentRows::default();
         sent.compare_run(run("A"), &mut []);
-        assert_eq!(sent.find_reason(Row::new(2)), Some(MIGHT_BE_SENT), "a row that was not judged is not sent");
+        assert_eq!(sent.find_reason(Row::new(2)), Some(MIGHT_BE_SENT), "a row that was not compared is not sent");
     }
 
     #[test]

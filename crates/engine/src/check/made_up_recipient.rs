@@ -229,10 +229,10 @@ struct GivenCells {
 
 impl GivenCells {
     /// Separates the variant from the cells, if the campaign has variants and a variant is given.
-    fn from_pairs(brief: &CampaignBrief, given: &[(String, String)]) -> Result<Self, MadeUpError> {
+    fn from_pairs(brief: &CampaignBrief, pairs: &[(String, String)]) -> Result<Self, MadeUpError> {
         let is_variant = |(name, _): &&(String, String)| name == VARIANT && !brief.variants.is_empty();
-        let cells = given.iter().filter(|cell| !is_variant(cell)).cloned().collect();
-        let Some((_, value)) = given.iter().find(is_variant) else { return Ok(Self { variant: None, cells }) };
+        let cells = pairs.iter().filter(|cell| !is_variant(cell)).cloned().collect();
+        let Some((_, value)) = pairs.iter().find(is_variant) else { return Ok(Self { variant: None, cells }) };
         match brief.variants.iter().position(|variant| variant.name == value.trim()) {
             Some(arm) => Ok(Self { variant: Some(arm), cells }),
             None => Err(MadeUpError::Unknown {
@@ -256,7 +256,7 @@ impl RowColumns {
     fn new(
         brief: &CampaignBrief,
         header: Option<&ListHeader>,
-        given: &[(String, String)],
+        pairs: &[(String, String)],
     ) -> Result<Self, MadeUpError> {
         let mut columns = match header {
             Some(header) => Self::with_headers(header.headers().to_vec(), header.phone()),
@@ -276,11 +276,11 @@ impl RowColumns {
                 Self::with_headers(headers, column)
             }
         };
-        for (name, cell) in given {
+        for (name, cell) in pairs {
             let in_list = header.and_then(|header| header.find_column(name));
             let mapped = brief.columns.iter().find(|(known, _)| known == name).map_or(name, |(_, header)| header);
-            let by_header = columns.headers.iter().position(|known| known == mapped);
-            let column = match (in_list.or(by_header), header) {
+            let position = columns.headers.iter().position(|known| known == mapped);
+            let column = match (in_list.or(position), header) {
                 _ if name == PHONE => columns.phone_column,
                 (Some(column), _) => column,
                 (None, None) => columns.add_column(name),

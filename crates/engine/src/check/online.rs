@@ -1,6 +1,6 @@
 //! Checks against the gateway account: API key, sender names and balance.
 //!
-//! Judges answers that other modules request. Pure. A missing answer never blocks a run.
+//! Evaluates answers that other modules request. This module does no I/O. A missing answer never blocks a run.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ pub struct Signature {
     pub channel: Channel,
     /// The name.
     pub name: String,
-    /// Its place in the campaign file.
+    /// The location in the campaign file.
     pub place: Option<SourceLocation>,
 }
 
@@ -141,16 +141,16 @@ impl<'s> From<&'s Survey> for SizedRows<'s> {
 impl VariantPrices {
     /// The prices of a variant; `priced` lists the channels in the order in which they are tried.
     fn from_channels(priced: &[(Channel, &MessagePrice)]) -> Self {
-        let own = priced.iter().flat_map(|(_, price)| &price.by_country).map(|(country, _)| *country);
-        let countries: BTreeSet<Region> = own.collect();
+        let listed_countries = priced.iter().flat_map(|(_, price)| &price.by_country).map(|(country, _)| *country);
+        let countries: BTreeSet<Region> = listed_countries.collect();
         let prices = |country| ChannelPrices::from_channels(priced, country);
         let by_country = countries.into_iter().map(|country| (country, prices(Some(country)))).collect();
         Self { by_country, others: prices(None) }
     }
 
     fn for_country(&self, country: Option<Region>) -> ChannelPrices {
-        let own = self.by_country.iter().find(|(priced, _)| Some(*priced) == country);
-        own.map_or(self.others, |(_, prices)| *prices)
+        let country_prices = self.by_country.iter().find(|(priced, _)| Some(*priced) == country);
+        country_prices.map_or(self.others, |(_, prices)| *prices)
     }
 }
 
@@ -400,13 +400,16 @@ mod tests {
     fn each_message_is_priced_at_its_most_expensive_channel() {
         let rows = |rows: &[u32]| rows.iter().copied().collect::<RoaringBitmap>();
         let size = |arm, sms_parts| MessageSize { arm, sms_parts };
-        let of = |sms: &str, other: &str| ChannelPrices { sms_part: amount(sms), other: amount(other), first: None };
+        let channel_prices =
+            |sms: &str, other: &str| ChannelPrices { sms_part: amount(sms), other: amount(other), first: None };
         let sized = RowsBySize::from([(size(0, 1), rows(&[2, 3, 4])), (size(0, 3), rows(&[5, 6]))]);
         let no_countries = RecipientCountries::default();
         let by_size = |by_size| SizedRows { by_size, countries: &no_countries };
         let everywhere = |others| VariantPrices { by_country: Vec::new(), others };
         let cost = |sms: &str, other: &str, chosen: &[u32]| {
-            MessagePrices(vec![everywhere(of(sms, other))]).max_cost(by_size(&sized), &rows(chosen)).to_string()
+            MessagePrices(vec![everywhere(channel_prices(sms, other))])
+                .max_cost(by_size(&sized), &rows(chosen))
+                .to_string()
         };
         let all = [2, 3, 4, 5, 6];
         assert_eq!(cost("0.80", "0", &all), "7.20");
@@ -414,17 +417,18 @@ mod tests {
         assert_eq!(cost("0.80", "9", &all), "45.00");
         assert_eq!(cost("0.80", "0", &[4, 5, 99]), "3.20", "only the rows that are sent to");
         let lookups = RowsBySize::from([(size(0, 0), rows(&[2, 3]))]);
-        let lookup_prices = MessagePrices(vec![everywhere(of("0", "0.05"))]);
+        let lookup_prices = MessagePrices(vec![everywhere(channel_prices("0", "0.05"))]);
         assert_eq!(lookup_prices.max_cost(by_size(&lookups), &rows(&[2, 3])).to_string(), "0.10");
         let variants = RowsBySize::from([(size(0, 1), rows(&[2, 3])), (size(1, 2), rows(&[4]))]);
-        let prices = MessagePrices(vec![everywhere(of("0.80", "0")), everywhere(of("0.80", "2.00"))]);
+        let prices =
+            MessagePrices(vec![everywhere(channel_prices("0.80", "0")), everywhere(channel_prices("0.80", "2.00"))]);
         assert_eq!(
             prices.max_cost(by_size(&variants), &rows(&[2, 3, 4])).to_string(),
             "3.60",
             "each variant by its own channels"
         );
-        let first = |sms: &str, first: &str| ChannelPrices { first: Some(amount(first)), ..of(sms, "9") };
-        let prices = MessagePrices(vec![everywhere(of("0.80", "0")), everywhere(first("0.80", "0.50"))]);
+        let first = |sms: &str, first: &str| ChannelPrices { first: Some(amount(first)), ..channel_prices(sms, "9") };
+        let prices = MessagePrices(vec![everywhere(channel_prices("0.80", "0")), everywhere(first("0.80", "0.50"))]);
         let likely = prices.likely_cost(by_size(&variants), &rows(&[2, 3, 4]));
         assert_eq!(likely.to_string(), "2.10", "each by what is tried first");
     }
@@ -432,8 +436,8 @@ mod tests {
     #[test]
     fn message_is_priced_by_the_country_of_its_number() {
         let region = |code: &str| code.parse::<Region>().unwrap();
-        let price = |own: &[(&str, &str)], others: &str| MessagePrice {
-            by_country: own.iter().map(|(code, price)| (region(code), amount(price))).collect(),
+        let price = |country_prices: &[(&str, &str)], others: &str| MessagePrice {
+            by_country: country_prices.iter().map(|(code, price)| (region(code), amount(price))).collect(),
             others: amount(others),
         };
         let (sms, viber) = (price(&[("UA", "0.80"), ("PL", "2.10")], "4"), price(&[("DE", "9")], "0.50"));

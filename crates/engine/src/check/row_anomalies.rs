@@ -4,7 +4,7 @@
 //! - The shapes of messages, for choosing samples, and duplicates whose messages differ.
 //!
 //! Each row is examined once. Everything that all rows have in common is prepared beforehand, so ordinary rows cost
-//! little. Pure.
+//! little. This module does no I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
@@ -72,27 +72,27 @@ const MAX_WORD_BYTES: usize = 24;
 /// An anomaly of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RowAnomaly {
-    /// Its message contains this placeholder for a missing value.
+    /// The message contains this placeholder for a missing value.
     EmptyMarker(&'static str),
     /// A word of its cell mixes alphabets.
     MixedAlphabets,
     /// A program damaged its cell.
     Damaged(TextDamage),
-    /// Its message shows a date or an amount in database format.
+    /// The message shows a date or an amount in database format.
     DatabaseFormat(DatabaseValue),
-    /// Its cell breaks a link in its message.
+    /// The cell breaks a link in the message.
     BreaksLink,
-    /// Its cell is a link without `https://`.
+    /// The cell is a link without `https://`.
     InsecureLink,
-    /// Its cell is a code after an apostrophe.
+    /// The cell is a code after an apostrophe.
     Apostrophe,
-    /// Its message shows that a value is missing.
+    /// The message shows that a value is missing.
     EmptyGreeting,
-    /// Its cell means no, but a condition treats it as true.
+    /// The cell means no, but a condition treats it as true.
     TakenForTrue,
-    /// Its cell contains a list, but a loop goes over its letters.
+    /// The cell contains a list, but a loop goes over its letters.
     LoopedList,
-    /// Its cell nearly equals the text of the comparison with this index.
+    /// The cell nearly equals the text of the comparison with this index.
     NearMatch(usize),
 }
 
@@ -113,7 +113,7 @@ pub type AnomalyRowsByColumn = BTreeMap<(usize, RowAnomaly), AnomalyRows>;
 pub struct Comparison {
     /// The column.
     pub column: usize,
-    /// Its name in templates.
+    /// The name in templates.
     pub name: String,
     /// The text.
     pub text: String,
@@ -214,8 +214,9 @@ impl AnomalyDetector {
     /// The comparisons that matched no row, each with its index.
     pub(super) fn into_unmatched(self) -> Vec<(usize, Comparison)> {
         let Self { comparisons, matched, .. } = self;
-        let each = comparisons.into_iter().zip(matched).enumerate();
-        each.filter(|(_, (_, matched))| !matched.load(Ordering::Relaxed))
+        let indexed = comparisons.into_iter().zip(matched).enumerate();
+        indexed
+            .filter(|(_, (_, matched))| !matched.load(Ordering::Relaxed))
             .map(|(index, (comparison, _))| (index, comparison))
             .collect()
     }
@@ -333,15 +334,15 @@ impl MessageShapes {
             *all_branches.entry(*arm).or_default() |= branches;
         }
         // For each variant, the branches that the samples show as taken and as not taken.
-        let mut shown: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
+        let mut shown_branches: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
         let mut samples = Vec::new();
         while samples.len() < limit {
             let gain = |MessageShape { arm, branches }: &MessageShape| {
                 let all = all_branches.get(arm).copied().unwrap_or_default();
-                match shown.get(arm) {
+                match shown_branches.get(arm) {
                     None => 1 + all.count_ones(),
-                    Some((taken, passed)) => {
-                        (branches & !taken).count_ones() + (all & !branches & !passed).count_ones()
+                    Some((taken_branches, passed_branches)) => {
+                        (branches & !taken_branches).count_ones() + (all & !branches & !passed_branches).count_ones()
                     }
                 }
             };
@@ -349,8 +350,8 @@ impl MessageShapes {
             let Some((at, (shape, row))) = best.filter(|(_, (shape, _))| gain(shape) > 0) else { break };
             let MessageShape { arm, branches } = *shape;
             let all = all_branches.get(&arm).copied().unwrap_or_default();
-            let (taken, passed) = shown.entry(arm).or_default();
-            (*taken, *passed) = (*taken | branches, *passed | all & !branches);
+            let (taken_branches, passed_branches) = shown_branches.entry(arm).or_default();
+            (*taken_branches, *passed_branches) = (*taken_branches | branches, *passed_branches | all & !branches);
             samples.push(Row::new(*row));
             left.remove(at);
         }

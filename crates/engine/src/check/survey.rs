@@ -82,7 +82,7 @@ pub struct Survey {
     pub embedded_rows: RoaringBitmap,
     /// The time zones of the planned rows.
     pub zones: RecipientZones,
-    /// The rows skipped as duplicates whose message differs from the one that is sent.
+    /// The rows skipped as duplicates whose message differs from the sent message.
     pub differing_duplicates: RoaringBitmap,
     /// The planned rows whose cells record an opt-out, by column.
     pub opted_out: Vec<OptedOutCells>,
@@ -90,7 +90,7 @@ pub struct Survey {
     pub undated_consents: RoaringBitmap,
     /// The number of recipients that a new edition for all recipients would have.
     pub all_recipients: u64,
-    /// The messages of the edition that count toward `per_day`, by day.
+    /// The messages of the edition that count towards `per_day`, by day.
     pub sent_by_day: SentByDay,
     /// The planned rows by the shape of their messages.
     pub shapes: MessageShapes,
@@ -145,11 +145,11 @@ impl CostlyRows {
 /// An example message.
 #[derive(Clone, Debug)]
 pub struct ExampleMessage {
-    /// Its row.
+    /// The row in the list.
     pub row: Row,
-    /// Its recipient.
+    /// The recipient's number.
     pub phone: Phone,
-    /// Its text.
+    /// The text of the message.
     pub content: MessageContent<Cow<'static, str>>,
 }
 
@@ -314,7 +314,7 @@ pub fn survey_recipients<R: Read + Send>(
 /// The tools of a worker that examines records.
 type Examiner<'r> = (Composer<'r>, Vec<EmptyCellFinder<'r>>, Vec<Option<BranchFinder<'r>>>);
 
-/// The result of examining a record: its message, or the reason why it has none.
+/// The result of examining a record: its message, or the reason it has none.
 type ExaminedRecord = Result<SendableRecord, ComposeFailure>;
 
 /// A record with a message.
@@ -332,7 +332,7 @@ struct SendableRecord {
     empty: Vec<EmptyCellUse>,
     /// The branches of conditions that it takes.
     branches: u64,
-    /// Its anomalies.
+    /// The anomalies of the row.
     anomalies: Vec<FoundAnomaly>,
     /// The hash of its message.
     hash: u64,
@@ -349,7 +349,7 @@ struct SurveyTally {
     seen: SeenNumbers,
     /// The number of planned rows of each phone number. Used only if caps apply and a number can have several.
     messages: FxHashMap<Phone, u32>,
-    /// The same for a new round to all recipients.
+    /// Like `messages`, but for a new round to all recipients.
     messages_again: FxHashMap<Phone, u32>,
     left_out: ExcludedRows,
     failing: BTreeMap<String, TextProblem>,

@@ -23,7 +23,7 @@ use campaign_manifest::{Campaign, Profile, SendingDeadline, SendingWindow};
 pub enum RunStart {
     /// At this moment.
     At(Timestamp),
-    /// On the dates of the campaign's schedule after this moment.
+    /// The run begins on the dates of the campaign's schedule after this moment.
     Scheduled(Timestamp),
 }
 
@@ -52,7 +52,7 @@ pub(super) struct TimedCampaign<'c> {
 }
 
 impl<'c> TimedCampaign<'c> {
-    /// Combines a campaign with the survey of its list and the count of messages that the run sends. Without a list,
+    /// Combines a campaign with the survey of its list and the number of messages that the run sends. Without a list,
     /// only the windows that apply to every recipient are known.
     pub(super) fn new(campaign: &'c Campaign, profile: Option<&Profile>, list: Option<(&Survey, u64)>) -> Self {
         let end = campaign.until.and_then(|until| match until {
@@ -64,7 +64,7 @@ impl<'c> TimedCampaign<'c> {
         let groups = list.map_or_else(one, |(survey, messages)| {
             let (clocks, mut left) = (survey.zones.clocks.iter(), messages);
             // It is unknown here which of the planned rows a run sends, so rows from the first time zones are assumed.
-            let by_clocks = clocks.map(|(clocks, rows)| {
+            let zone_groups = clocks.map(|(clocks, rows)| {
                 let messages = left.min(*rows);
                 left -= messages;
                 MessageGroup {
@@ -72,8 +72,8 @@ impl<'c> TimedCampaign<'c> {
                     messages,
                 }
             });
-            let by_clocks = by_clocks.filter(|group| group.messages > 0);
-            let groups: Vec<MessageGroup> = by_clocks.collect();
+            let zone_groups = zone_groups.filter(|group| group.messages > 0);
+            let groups: Vec<MessageGroup> = zone_groups.collect();
             let at_home =
                 || vec![MessageGroup { windows: campaign.windows_for_recipient(profile, None, None), messages }];
             if groups.is_empty() { at_home() } else { groups }
@@ -91,9 +91,9 @@ impl<'c> TimedCampaign<'c> {
     }
 }
 
-/// On how many days a run that begins at this time sends `messages` messages, given the daily limit and the windows.
-/// `None` if the daily limit allows all messages on one day. If `begins` is `None`, days are counted from the beginning of
-/// the campaign's day.
+/// Counts the days on which a run that begins at this time sends `messages` messages, given the daily limit and the
+/// windows. `None` if the daily limit allows all messages on one day. If `begins` is `None`, days are counted from the
+/// beginning of the campaign's day.
 pub fn count_sending_days(
     campaign: &Campaign,
     profile: Option<&Profile>,
@@ -102,14 +102,14 @@ pub fn count_sending_days(
 ) -> Option<u64> {
     let per_day = campaign.per_day.as_ref()?;
     let begins = begins.unwrap_or_else(|| campaign.home_windows(profile).1);
-    let least = per_day.count_days(messages, per_day.count_used(&survey.sent_by_day, begins));
+    let min_days = per_day.count_days(messages, per_day.count_used(&survey.sent_by_day, begins));
     let limits = || RunLimits { end: None, ..TimedCampaign::new(campaign, profile, Some((survey, messages))).limits };
-    (least > 1).then(|| limits().calculate_outlook(begins).days.max(least))
+    (min_days > 1).then(|| limits().calculate_outlook(begins).days.max(min_days))
 }
 
 /// Findings about messages that a run with this start cannot send in time. An error means that the run can never send,
-/// a warning that messages are skipped or wait for hours. `list` contains the survey and the count of messages that the
-/// run sends.
+/// a warning that messages are skipped or wait for hours. `list` contains the survey and the number of messages that
+/// the run sends.
 pub fn check_timing(
     campaign: &Campaign,
     profile: Option<&Profile>,
@@ -136,8 +136,8 @@ pub fn check_beginning(
 }
 
 fn check_run(timed: &TimedCampaign<'_>, now: Timestamp) -> Vec<Finding> {
-    if let Some(over) = rules::check_until_over(timed.campaign, now) {
-        return vec![over];
+    if let Some(finding) = rules::check_until_over(timed.campaign, now) {
+        return vec![finding];
     }
     let outlook = timed.limits.calculate_outlook(now);
     let never = rules::check_run(timed, &outlook);
@@ -240,7 +240,7 @@ pub struct RowClocks {
 struct KnownZone {
     /// The name in the database.
     name: String,
-    /// The same zone, if the sign in its name is inverted.
+    /// The zone that is meant, if the sign in its name is inverted.
     inverted: Option<InvertedZone>,
 }
 

@@ -1,4 +1,4 @@
-//! Circuit breaker: stops a run when the answers show that continuing would do harm. Pure.
+//! Circuit breaker: stops a run when the answers show that continuing would do harm. This module does no I/O.
 
 use std::time::Duration;
 
@@ -21,9 +21,9 @@ pub struct BreakerLimits {
     pub same_error_in_a_row: u32,
     /// The share of rejected operations, 0 to 1.
     pub rejected: f64,
-    /// The share of recipients who may opt out because of the run, 0 to 1. `None` for no limit.
+    /// The maximum share of recipients who can opt out because of the run, 0 to 1. `None` for no limit.
     pub opted_out: Option<f64>,
-    /// How long the gateway may be unreachable.
+    /// The maximum time that the gateway can be unreachable.
     pub unreachable: Duration,
     /// Whether rejections are only reported (`--keep-going`).
     pub keep_going: bool,
@@ -96,10 +96,10 @@ impl Breaker {
             .or_else(|| self.check_rejections(warming_up))
     }
 
-    /// Records that `rejected` of `asked` messages were rejected after being queued.
+    /// Records that `rejected` of `inquiries` messages were rejected after being queued.
     ///
     /// Returns a stop if a limit is reached.
-    pub(super) fn observe_late(&mut self, rejected: usize, asked: usize) -> Option<Stop> {
+    pub(super) fn observe_late(&mut self, rejected: usize, inquiries: usize) -> Option<Stop> {
         const ERROR: &str = "REJECTED after being queued";
         for _ in 0..rejected {
             // Queued messages already count as answered.
@@ -109,7 +109,7 @@ impl Breaker {
         if self.limits.keep_going {
             return None;
         }
-        if rejected == asked && self.is_unproven() && self.same_error.1 >= MAX_FIRST_REJECTIONS {
+        if rejected == inquiries && self.is_unproven() && self.same_error.1 >= MAX_FIRST_REJECTIONS {
             let messages = self.same_error.1;
             let reason = format!("the gateway queued the first {messages} messages, then reported them as `REJECTED`");
             return Some(rejection_stop(&reason));

@@ -24,7 +24,7 @@ use campaign_ledger::{
     Bound, EnvelopeFilter, LedgerError, Ownership, Permit, RateRequest, RowState, RunUpdate, StateCounts,
 };
 
-/// How often the engine checks for the end of a pause and for stop requests.
+/// The interval between checks for the end of a pause and for stop requests.
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// The wait after which the missing answer is announced to a waiting person.
 const SILENCE_LIMIT: Duration = Duration::from_secs(3);
@@ -408,7 +408,7 @@ impl Engine {
         self.recall_waiting(halt);
     }
 
-    /// Recalls waiting envelopes, and announces what the run still waits for.
+    /// Recalls waiting envelopes, and announces the reason for the remaining wait.
     fn recall_waiting(&mut self, Halt { reason, first }: Halt) {
         if first && self.in_flight.count_in_flight() > 0 {
             let (in_flight, at_most) = (self.tally.count_sending(), self.options.timeout);

@@ -25,7 +25,7 @@ use campaign_ledger::RowSpan;
 
 /// The maximum number of rendered groups that wait for the engine. A group is at most a chunk.
 const READ_AHEAD: usize = 4;
-/// The same for rows drawn in shards: other workers should draw rows that would wait here for long.
+/// The read-ahead for rows drawn in shards: other workers should draw rows that would wait here for long.
 const SHARD_READ_AHEAD: usize = 1;
 
 /// A group of operations. An empty group ends a shard: earlier rows do not wait for later ones.
@@ -66,10 +66,11 @@ impl Feed {
                         return drop(sender.send(Err(stop)).await);
                     }
                 };
-                let (drawn, rest) = operations.into_iter().partition(|operation| rows.contains(operation.row));
+                let (shard_operations, rest) =
+                    operations.into_iter().partition(|operation| rows.contains(operation.row));
                 operations = rest;
                 // An empty group ends a shard, even if no row of it is sent.
-                for group in [drawn, Vec::new()] {
+                for group in [shard_operations, Vec::new()] {
                     if sender.send(Ok(group)).await.is_err() {
                         return;
                     }
@@ -95,7 +96,7 @@ pub struct SendSelection {
     pub renumbered: Vec<(RoaringBitmap, IdRange)>,
     /// The webhook URLs of the run.
     pub hook: Option<RunWebhookUrls>,
-    /// When rows may be sent. `None` if they may be sent at any time.
+    /// The times at which rows may be sent. `None` if they may be sent at any time.
     pub hours: Option<Arc<SendingHours>>,
     /// The prices of its messages, if known.
     pub prices: Option<MessagePrices>,
@@ -318,7 +319,7 @@ fn encode_record(
     record: RecordRef<'_>,
 ) -> Result<EncodedOperation, Stop> {
     let row = record.row;
-    let inconsistent = |what: &str| Stop::new(StopKind::Inconsistent, format!("row {row} {what}"));
+    let inconsistent = |problem: &str| Stop::new(StopKind::Inconsistent, format!("row {row} {problem}"));
     let composed = composer.compose(record);
     let ComposedMessage { number: ValidNumber { phone, .. }, arm, message } =
         composed.map_err(|ComposeFailure { reason, .. }| {

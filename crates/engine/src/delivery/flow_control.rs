@@ -1,4 +1,5 @@
-//! Flow control of a run: warm-up, bounds, pauses and stops decide whether and how the next envelope is sent. Pure.
+//! Flow control of a run: warm-up, bounds, pauses and stops decide whether and how the next envelope is sent. This
+//! module does no I/O.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +28,7 @@ pub(super) enum FollowUp {
         reason: String,
         /// The length of the pause.
         time: Duration,
-        /// What is sent after the pause.
+        /// The kind of envelope that is sent after the pause.
         next: AfterWait,
     },
     /// Halve the rate. If the gateway asked for a pause, its length.
@@ -61,7 +62,7 @@ pub(super) struct QueuedMessage {
     pub(super) id: MessageId,
 }
 
-/// Flow control of a run: when and how large the next envelope is, and why the run stops. Pure.
+/// Flow control of a run: when and how large the next envelope is, and why the run stops. This type does no I/O.
 #[derive(Debug)]
 pub(super) struct FlowControl {
     options: Arc<SendOptions>,
@@ -73,7 +74,7 @@ pub(super) struct FlowControl {
     bounded: bool,
     /// The last announced wait.
     announced_wait: Option<Timestamp>,
-    /// When asking about the first messages ends, measured from the start.
+    /// The time at which inquiries about the first messages end, measured from the start.
     ask_deadline: Option<Duration>,
     stop: Option<Stop>,
 }
@@ -202,10 +203,10 @@ impl FlowControl {
         steps
     }
 
-    /// Records that `rejected` of `asked` first messages were rejected after being queued.
-    pub(super) fn observe_late_rejections(&mut self, rejected: usize, asked: usize) -> Option<Halt> {
-        let stop = self.breaker.observe_late(rejected, asked);
-        if (rejected, asked) == (1, 1) && self.breaker.is_unproven() {
+    /// Records that `rejected` of `inquiries` first messages were rejected after being queued.
+    pub(super) fn observe_late_rejections(&mut self, rejected: usize, inquiries: usize) -> Option<Halt> {
+        let stop = self.breaker.observe_late(rejected, inquiries);
+        if (rejected, inquiries) == (1, 1) && self.breaker.is_unproven() {
             self.warm_up.return_to_singles();
         }
         stop.map(|stop| self.record_stop(stop))
@@ -261,7 +262,7 @@ fn warning_for(reply: &GatewayReply) -> Option<String> {
     }
 }
 
-/// The maximum time between checks of whether something may leave: the clock can change, and the computer can sleep.
+/// The maximum time between checks of whether a message may be sent: the clock can change, and the computer can sleep.
 pub(super) const RECHECK_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The effect of a bound that an envelope exceeds.
@@ -411,7 +412,7 @@ mod tests {
         RetryMoment { at: Duration::from_secs(second), chance: 1.0 }
     }
 
-    /// All follow-ups to a reply to an envelope.
+    /// Applies a reply to an envelope and returns all follow-ups.
     fn apply_reply(control: &mut FlowControl, reply: &GatewayReply, moment: RetryMoment) -> Vec<FollowUp> {
         let sent = envelope(0..u32::try_from(reply.outcomes.len()).unwrap());
         let mut reply = reply.clone();
@@ -555,14 +556,14 @@ mod tests {
     #[test]
     fn most_severe_stop_reason_wins_and_ties_keep_the_first() {
         let mut control = FlowControl::new(options().into());
-        for (kind, reason, first, shown) in [
+        for (kind, reason, first, expected) in [
             (StopKind::StopRequested, "one", true, "one"),
             (StopKind::Inconsistent, "two", false, "one"),
             (StopKind::Ledger, "three", false, "three"),
             (StopKind::Interrupted(2), "four", false, "three"),
         ] {
             assert_eq!(control.record_stop(Stop::new(kind, reason)), Halt { reason: reason.into(), first });
-            assert_eq!(control.stop_reason().map(|stop| stop.reason.as_str()), Some(shown));
+            assert_eq!(control.stop_reason().map(|stop| stop.reason.as_str()), Some(expected));
         }
     }
 

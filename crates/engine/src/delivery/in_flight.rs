@@ -98,7 +98,7 @@ impl InFlight {
         self.is_empty() && self.feed.is_none() && self.ready.is_empty() && self.resends.is_empty()
     }
 
-    /// Begins an envelope of at most `size` operations. Returns the count of operations in the envelope, or `None` if
+    /// Begins an envelope of at most `size` operations. Returns the number of operations in the envelope, or `None` if
     /// no operations are ready.
     pub(super) fn begin_envelope(&mut self, size: usize) -> Option<usize> {
         let ResendBatch { operations, is_piece: piece } = self.next_operations(size)?;

@@ -65,9 +65,9 @@ pub struct SendContext {
     pub observer: DeliveryObserver,
     /// Receives interrupts.
     pub interrupt: watch::Receiver<Interrupt>,
-    /// When rows may be sent, and further passes. `None` if they may be sent at any time.
+    /// The times at which rows may be sent, and further passes. `None` if they may be sent at any time.
     pub passes: Option<Arc<SendingPasses>>,
-    /// Finds recipients who opted out elsewhere since the run was prepared. `None` if there is no such place.
+    /// Finds recipients who opted out elsewhere since the run was prepared. `None` if no other source has opt-outs.
     pub late_opt_outs: Option<Arc<dyn LateOptOuts>>,
 }
 
@@ -109,16 +109,16 @@ pub struct SendOptions {
     pub proven: bool,
     /// The time for asking about the first messages of an asynchronous run. Zero in a rehearsal.
     pub first_messages: Duration,
-    /// How several workers send the run. `None` if this process sends alone.
+    /// The terms on which several workers send the run. `None` if this process sends alone.
     pub sharing: Option<SharedPace>,
-    /// How rejections become opt-outs, and the name of the run in the suppression list.
+    /// The rules that turn rejections into opt-outs, and the name of the run in the suppression list.
     pub opt_outs: Arc<RunOptOuts>,
     /// Whether a person waits for the end. Then earlier warnings are suppressed, and a long silence is announced. The
     /// time limit for an unreachable gateway counts from the start.
     pub is_attended: bool,
 }
 
-/// How a run changes the suppression list.
+/// The rules by which a run changes the suppression list.
 #[derive(Clone, Debug)]
 pub struct RunOptOuts {
     /// The errors of rejected messages that mean an opt-out.
@@ -159,9 +159,9 @@ impl RunOptOuts {
     }
 
     /// The opt-out of a recipient whose message was rejected with a known error.
-    pub fn build_opt_out(&self, who: Addressee, error: &str, at: Timestamp) -> OptOut {
+    pub fn build_opt_out(&self, addressee: Addressee, error: &str, at: Timestamp) -> OptOut {
         OptOut {
-            who,
+            who: addressee,
             scope: self.scope.clone(),
             reach: self.reach,
             reason: format!("the gateway rejected a message: {error}").into(),
@@ -187,7 +187,7 @@ pub enum DeliveryEvent {
         reason: String,
         /// The length of the pause.
         time: Duration,
-        /// What is sent after the pause.
+        /// The kind of envelope that is sent after the pause.
         next: AfterWait,
     },
     /// An answer is late: the time waited so far, and the maximum.
@@ -197,12 +197,12 @@ pub enum DeliveryEvent {
         /// The maximum wait.
         at_most: Duration,
     },
-    /// Before sending more, the gateway is asked about the first messages.
+    /// The gateway is asked about the first messages before more are sent.
     Asking {
         /// The maximum time.
         at_most: Duration,
     },
-    /// No further envelope begins; the run waits for those in flight.
+    /// The run begins no more envelopes, and waits for those in flight.
     Stopping {
         /// The reason.
         reason: String,
@@ -213,7 +213,7 @@ pub enum DeliveryEvent {
     },
 }
 
-/// What is sent after a pause.
+/// The kind of envelope that is sent after a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterWait {
     /// Unsent messages are resent.
@@ -273,7 +273,7 @@ mod fixtures {
     use campaign_core::domain::{MessageId, OperationKind, OperationOutcome, Phone, Row};
     use campaign_gateway::{EncodedOperation, Envelope};
 
-    /// One of the five outcomes.
+    /// Returns one of the five outcomes.
     pub(super) fn outcome(kind: usize) -> OperationOutcome {
         let reason = || Arc::from("?");
         match kind {

@@ -105,13 +105,13 @@ impl RateCredit {
             .allow_burst(NonZeroU32::MAX);
         // A limiter starts full.
         let limiter = RateLimiter::direct_with_clock(quota, RuntimeClock(Instant::now()));
-        let taken = NonZeroU32::new(u32::MAX - micros).map(|used| limiter.check_n(used));
-        debug_assert!(matches!(taken, Some(Ok(Ok(())))), "a full limiter grants its whole burst");
+        let charge = NonZeroU32::new(u32::MAX - micros).map(|used| limiter.check_n(used));
+        debug_assert!(matches!(charge, Some(Ok(Ok(())))), "a full limiter grants its whole burst");
         Self { limiter, paid: 0 }
     }
 
-    /// Pays what is available, up to the price. Returns the time until the next payment is possible, at most a minute.
-    /// `None` if the price is paid.
+    /// Pays the available amount, up to the price. Returns the time until the next payment is possible, at most a
+    /// minute. `None` if the price is paid.
     fn charge_part(&mut self, price: u64) -> Option<Duration> {
         while let Some(part) = to_cells(price.saturating_sub(self.paid)) {
             match self.limiter.check_n(part).expect("the limiter has room for a minute") {

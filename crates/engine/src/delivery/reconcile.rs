@@ -67,7 +67,7 @@ pub struct Reconciliation {
 }
 
 impl MessagesInDoubt {
-    /// Loads the rows of a run in one of the `wanted` states, and the latest message that the gateway certainly
+    /// Loads the rows of a run in one of the `selected_states`, and the latest message that the gateway certainly
     /// accepted.
     ///
     /// # Errors
@@ -76,7 +76,7 @@ impl MessagesInDoubt {
         ledger: &dyn Ledger,
         run: &Run,
         states: &RowStates,
-        wanted: &[RowState],
+        selected_states: &[RowState],
     ) -> Result<Self, LedgerError> {
         let mut inquiries: HashMap<Row, AskedRow> =
             ledger.load_asked_rows(run.key).await?.into_iter().map(|inquiry| (inquiry.row, inquiry)).collect();
@@ -86,7 +86,7 @@ impl MessagesInDoubt {
         while let Some(envelope) = envelopes.next_envelope().await? {
             reference = find_reference(run, states, &envelope).or(reference);
             for sent in &envelope.rows {
-                if states.recorded_state(sent.row).is_some_and(|state| wanted.contains(&state)) {
+                if states.recorded_state(sent.row).is_some_and(|state| selected_states.contains(&state)) {
                     // A later attempt replaces the previous one. It might have waited a long time before it was sent,
                     // so the time of its outcome is used if known.
                     let since = envelope.settled.as_ref().map_or(envelope.begun_at, |(at, _)| *at);
@@ -288,8 +288,8 @@ pub struct MessageInDoubt {
     pub unresolved: bool,
 }
 
-/// How far the gateway's status answers can be trusted, judged by a message that was never sent and one that was
-/// certainly accepted.
+/// The trust in the gateway's status answers, based on a message that was never sent and one that was certainly
+/// accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StatusTrust {
     /// The gateway knows accepted messages and denies unsent ones: all its answers count.

@@ -15,9 +15,9 @@ use campaign_ledger::{EnvelopeFilter, Ledger, LedgerError, RunFilter, RunId, Sto
 
 /// The minimum time between two readings of receipts.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
-/// How many times longer than a reading the time until the next one is.
+/// The time until the next reading, as a multiple of the time that a reading takes.
 const INTERVAL_FACTOR: u32 = 20;
-/// How many rows are read at once.
+/// The number of rows in one reading.
 const ROWS_PER_READ: u32 = 16_384;
 
 /// The messages that the gateway accepted or queued in this start of a run, and those that were rejected later.
@@ -31,7 +31,7 @@ pub(super) struct ReportedRejections {
     first_envelope: Option<u32>,
     /// The number of receipts at the last reading.
     receipts: u64,
-    /// When receipts are read next.
+    /// The time at which receipts are read next.
     next_at: Option<Instant>,
 }
 
@@ -78,8 +78,8 @@ impl ReportedRejections {
         while let Some(from) = next {
             let rows = from..from.saturating_add(ROWS_PER_READ);
             next = sent.range(rows.end..=last.max(rows.end)).next();
-            for (row, kept) in ledger.load_receipts(run, rows).await? {
-                if self.is_rejected(row, &kept, since) {
+            for (row, stored_receipts) in ledger.load_receipts(run, rows).await? {
+                if self.is_rejected(row, &stored_receipts, since) {
                     self.rejected.insert(row.get());
                 }
             }
@@ -90,11 +90,11 @@ impl ReportedRejections {
     }
 
     /// Whether receipts since this time report that the message of a row was rejected on its last channel.
-    fn is_rejected(&self, row: Row, kept: &[StoredReceipt], since: Timestamp) -> bool {
+    fn is_rejected(&self, row: Row, stored_receipts: &[StoredReceipt], since: Timestamp) -> bool {
         let Some((chain, _)) = self.sent.iter().find(|(_, rows)| rows.contains(row.get())) else { return false };
         // Receipts are stored with their time in whole milliseconds.
-        let is_new = |kept: &&StoredReceipt| kept.at.as_millisecond() >= since.as_millisecond();
-        let receipts = || kept.iter().filter(is_new).map(|kept| &kept.receipt);
+        let is_new = |stored: &&StoredReceipt| stored.at.as_millisecond() >= since.as_millisecond();
+        let receipts = || stored_receipts.iter().filter(is_new).map(|stored| &stored.receipt);
         let is_delivered = receipts()
             .any(|receipt| matches!(receipt.status.delivery_state(), DeliveryState::Delivered | DeliveryState::Read));
         let is_rejected = receipts()

@@ -1,4 +1,5 @@
-//! Retry policy: which operations are resent, how, when and how often, for runs and single messages. Pure.
+//! Retry policy: which operations are resent, how, when and how often, for runs and single messages. This module does
+//! no I/O.
 //!
 //! Only operations that are proven unsent are resent. Messages in doubt and rejected messages never are.
 
@@ -68,12 +69,12 @@ pub(super) fn restore_doubt(repeated: &RoaringBitmap, envelope: &Envelope, reply
     }
 }
 
-/// When the retry policy allows the next envelope.
+/// The earliest time at which the retry policy allows the next envelope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RetryPause {
-    /// At once.
+    /// The next envelope may begin at once.
     None,
-    /// After this time.
+    /// The next envelope may begin after this time.
     For(Duration),
     /// Never: the gateway accepted nothing for too long.
     Forever(Stop),
@@ -154,14 +155,14 @@ fn backoff_delay(attempt: u32, chance: f64) -> Duration {
     doubled.min(MAX_BACKOFF).mul_f64(chance.clamp(0.0, 1.0))
 }
 
-/// A pseudo-random fraction from 0 to 1, which determines how long to wait after an envelope.
+/// A pseudo-random fraction from 0 to 1, which determines the wait after an envelope.
 ///
 /// It is derived from the epoch, which is drawn at each start, so different processes wait for different times. With
 /// the same epoch, the waits can be reproduced exactly.
 pub(super) fn random_share(epoch: Epoch, envelope: u32) -> f64 {
     let mut hasher = FxHasher::default();
     (epoch.0, envelope).hash(&mut hasher);
-    // The upper bits of this hash are the well-mixed ones; 53 of them fill the mantissa of a float.
+    // The upper bits of this hash are mixed well; 53 of them fill the mantissa of a float.
     (hasher.finish() >> 11) as f64 / (1_u64 << 53) as f64
 }
 

@@ -28,9 +28,9 @@ pub type FeedFuture = Pin<Box<dyn Future<Output = Result<Feed, Stop>> + Send>>;
 /// Starts a feed with the rows that are still planned. The argument is the number of rows that were already sent.
 pub type FeedFactory = Box<dyn Fn(u64) -> FeedFuture + Send + Sync>;
 
-/// How a run repeats its passes.
+/// The rules by which a run repeats its passes.
 pub struct SendingPasses {
-    /// When rows may be sent.
+    /// The times at which rows may be sent.
     pub hours: Arc<SendingHours>,
     /// Starts a new feed.
     pub restart_feed: FeedFactory,
@@ -75,17 +75,17 @@ pub struct SendingHours {
     rules: SendingRules,
     clock: WallClock,
     window_states: Mutex<HashMap<RowZones, (Timestamp, WindowState)>>,
-    passed: Mutex<PassedRows>,
+    passed_rows: Mutex<PassedRows>,
 }
 
 /// The rows that a pass has skipped.
 #[derive(Clone, Copy, Debug, Default)]
 struct PassedRows {
-    /// The time from which the first of them may be sent.
+    /// The time from which the first of these rows may be sent.
     opens: Option<Timestamp>,
-    /// The time when the window closes for the first of them that would be sent too late.
+    /// The time at which the window closes for the first of these rows that would be sent too late.
     closes: Option<Timestamp>,
-    /// Whether some of them may never be sent.
+    /// Whether some of these rows can never be sent.
     never: bool,
 }
 
@@ -114,7 +114,7 @@ pub enum Departure {
     Closed(Option<Zoned>),
 }
 
-/// The zones of a row: the one that its number indicates, and those in its time zone columns.
+/// The zones of a row: the zone that its number indicates, and the zones in its time zone columns.
 type RowZones = (Option<&'static str>, Vec<String>);
 
 /// Whether rows in these zones may be sent, and until when this holds.
@@ -132,7 +132,7 @@ pub(super) fn format_with_zone(time: &Zoned) -> String {
 impl SendingHours {
     /// Creates sending hours from rules and a clock.
     pub fn new(rules: SendingRules, clock: WallClock) -> Self {
-        Self { rules, clock, window_states: Mutex::default(), passed: Mutex::default() }
+        Self { rules, clock, window_states: Mutex::default(), passed_rows: Mutex::default() }
     }
 
     /// The current time.
@@ -155,10 +155,10 @@ impl SendingHours {
         match self.window_state(now, self.row_zones(phone, fields)) {
             WindowState::Open(ends) => Some([ends, until].into_iter().flatten().min()),
             WindowState::Closed(opens) => {
-                let mut passed = self.passed_rows();
+                let mut passed_rows = self.passed_rows();
                 match opens {
-                    Some(at) => passed.opens = Some(passed.opens.map_or(at, |known| known.min(at))),
-                    None => passed.never = true,
+                    Some(at) => passed_rows.opens = Some(passed_rows.opens.map_or(at, |known| known.min(at))),
+                    None => passed_rows.never = true,
                 }
                 None
             }
@@ -187,8 +187,8 @@ impl SendingHours {
 
     /// Records when the window closes for rows whose messages would be sent too late.
     pub(super) fn note_closing(&self, at: Timestamp) {
-        let mut passed = self.passed_rows();
-        passed.closes = Some(passed.closes.map_or(at, |known| known.min(at)));
+        let mut passed_rows = self.passed_rows();
+        passed_rows.closes = Some(passed_rows.closes.map_or(at, |known| known.min(at)));
     }
 
     /// Whether the messages to skipped rows may be sent now.
@@ -216,10 +216,10 @@ impl SendingHours {
         }
     }
 
-    /// The first time from `at` on at which messages may leave. `None` if all sending ends before.
+    /// The first time from `at` on at which messages may be sent. `None` if all sending ends before.
     ///
-    /// If windows depend on the recipient, the result is the earliest opening for the recipients that are known so far,
-    /// but no later than `until`, because the windows of others can open earlier.
+    /// If windows depend on the recipient, the result is the earliest opening for the recipients that are known so far.
+    /// It is no later than `until`, because the windows of others can open earlier.
     pub(super) fn find_next_departure(&self, at: Timestamp) -> Option<Timestamp> {
         let known: Vec<RowZones> = self.known_zones().keys().cloned().collect();
         let opens = known.iter().filter_map(|zones| self.build_windows(zones).next_open_from(at)).min().unwrap_or(at);
@@ -236,7 +236,7 @@ impl SendingHours {
     }
 
     fn passed_rows(&self) -> MutexGuard<'_, PassedRows> {
-        self.passed.lock().unwrap_or_else(PoisonError::into_inner)
+        self.passed_rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The time until `at`, or zero if it has passed.
@@ -323,10 +323,10 @@ mod tests {
             let now = format!("2026-11-25T{time}Z").parse().unwrap();
             matches!(hours.window_state(now, (None, Vec::new())), WindowState::Open(_))
         };
-        let shown = [
+        let times = [
             "12:00:00", "12:00:01", "11:59:59", "09:59:59", "09:00:00", "10:00:00", "19:59:59", "20:00:00", "19:00:00",
         ];
-        assert_eq!(shown.map(is_open), [true, true, true, false, false, true, true, false, true]);
+        assert_eq!(times.map(is_open), [true, true, true, false, false, true, true, false, true]);
     }
 
     #[test]
@@ -334,8 +334,8 @@ mod tests {
         let hours = calendar::DailyHours::parse("09:00-20:00").unwrap();
         let window = Window { hours, days: calendar::Days::ALL, except: [].into() };
         let now: Timestamp = "2026-11-25T12:00:00Z".parse().unwrap();
-        let of_day = |day: u8, hour: u8| format!("2026-11-{day}T{hour:02}:00:00Z").parse::<Timestamp>().unwrap();
-        let midnight = of_day(26, 0);
+        let at_hour = |day: u8, hour: u8| format!("2026-11-{day}T{hour:02}:00:00Z").parse::<Timestamp>().unwrap();
+        let midnight = at_hour(26, 0);
         let departure = |zone: ZoneSource, until: Option<Timestamp>| {
             let keeping = SendingRules { windows: vec![(window.clone(), zone)], home: TimeZone::UTC, until };
             let hours = SendingHours::new(keeping, Arc::new(Timestamp::now));
@@ -343,12 +343,12 @@ mod tests {
             hours.find_next_departure(midnight)
         };
         let campaign = ZoneSource::Campaign;
-        assert_eq!(departure(campaign, None), Some(of_day(26, 9)));
-        assert_eq!(departure(campaign, Some(of_day(26, 10))), Some(of_day(26, 9)));
-        assert_eq!(departure(campaign, Some(of_day(26, 9))), None);
-        assert_eq!(departure(campaign, Some(of_day(25, 23))), None);
+        assert_eq!(departure(campaign, None), Some(at_hour(26, 9)));
+        assert_eq!(departure(campaign, Some(at_hour(26, 10))), Some(at_hour(26, 9)));
+        assert_eq!(departure(campaign, Some(at_hour(26, 9))), None);
+        assert_eq!(departure(campaign, Some(at_hour(25, 23))), None);
         // Recipients that are not read yet might be in another zone.
-        assert_eq!(departure(ZoneSource::Country, Some(of_day(26, 9))), Some(midnight));
+        assert_eq!(departure(ZoneSource::Country, Some(at_hour(26, 9))), Some(midnight));
         assert_eq!(departure(ZoneSource::Country, Some(midnight)), None);
     }
 

@@ -42,8 +42,8 @@ pub trait ShardSender: Sync {
         shards: ShardSource,
     ) -> impl Future<Output = Result<SendEnding, Self::Error>> + Send;
 
-    /// Called when the shards of a dead worker are taken over; `doubtful` is how many envelopes are in doubt from then
-    /// on.
+    /// Called when the shards of a dead worker are taken over; `doubtful` is the number of envelopes that are in doubt
+    /// from then on.
     fn note_takeover(&self, run: &Run, shards: usize, doubtful: usize);
 
     /// Waits briefly for other workers. Returns a stop if the wait must end.
@@ -58,7 +58,7 @@ pub struct Participant<'p, S> {
     pub by: String,
     /// The number of rows per draw.
     pub size: u32,
-    /// Its callbacks.
+    /// The callbacks of the sending process.
     pub sender: &'p S,
 }
 
@@ -245,15 +245,15 @@ struct ShardSourceInner {
 #[derive(Default)]
 struct DrawState {
     waiting: VecDeque<RowSpan>,
-    drawn: Vec<RowSpan>,
+    drawn_rows: Vec<RowSpan>,
     /// The result that ended drawing.
     last: Option<ShardDraw>,
     /// The time when this worker last looked for dead workers.
     checked_at: Option<Instant>,
 }
 
-/// How often a worker looks for dead workers. The check costs as much as several draws, and a takeover is delayed by at
-/// most this long.
+/// The interval between checks for dead workers. The check costs as much as several draws, and a takeover is delayed by
+/// at most this long.
 const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 impl ShardSource {
@@ -277,7 +277,7 @@ impl ShardSource {
     pub fn repeat(&self) -> Self {
         let ShardSourceInner { ledger, worker, .. } = &*self.0;
         let state = self.state();
-        let rows = state.drawn.iter().chain(&state.waiting).copied().collect();
+        let rows = state.drawn_rows.iter().chain(&state.waiting).copied().collect();
         Self::from_fixed_rows(Arc::clone(ledger), Arc::clone(worker), rows)
     }
 
@@ -293,7 +293,7 @@ impl ShardSource {
         let Some(size) = size.filter(|_| self.state().last.is_none()) else { return Ok(None) };
         match ledger.draw_shard(worker, size, self.is_check_due()).await? {
             ShardDraw::NewRows(rows) => {
-                self.state().drawn.push(rows);
+                self.state().drawn_rows.push(rows);
                 Ok(Some(rows))
             }
             other => {
@@ -327,7 +327,7 @@ impl ShardSource {
     fn take_waiting(&self) -> Option<RowSpan> {
         let mut state = self.state();
         let rows = state.waiting.pop_front()?;
-        state.drawn.push(rows);
+        state.drawn_rows.push(rows);
         Some(rows)
     }
 
@@ -336,7 +336,7 @@ impl ShardSource {
     }
 }
 
-/// How a worker shares a run with others.
+/// The terms on which a worker shares a run with others.
 #[derive(Clone, Debug)]
 pub struct SharedPace {
     /// The campaign's rate, which all workers respect together. `None` if only the account has one.

@@ -37,7 +37,7 @@ pub async fn send_single(options: SendOptions, context: SendContext, operation: 
     to_single_ending(send_operations(options, context, Feed::from_groups(vec![vec![operation]]), counts).await)
 }
 
-/// Converts the ending of a run to the ending of a single operation. If the operation might have been sent, only a stop
+/// Converts the result of a run to the result of a single operation. If the operation might have been sent, only a stop
 /// of this process, such as an interrupt, is kept.
 fn to_single_ending(SendEnding { outcome, stopped, counts, opted_out, .. }: SendEnding) -> SingleEnding {
     let unsent = || OperationOutcome::NotSent { reason: stopped.as_ref().map_or("", |stop| &stop.reason).into() };

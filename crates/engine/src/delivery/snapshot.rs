@@ -15,7 +15,7 @@ use campaign_ledger::{
 pub struct Snapshot {
     /// Counts by state.
     pub counts: StateCounts,
-    /// The billed parts, as far as reported.
+    /// The billed parts, if the gateway reported them.
     pub parts: BilledParts,
     /// Rows that are never sent.
     pub left_out: ExcludedRows,

@@ -26,13 +26,13 @@ use campaign_manifest::CampaignBrief;
 /// A message whose status is queried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PendingMessage {
-    /// Its row.
+    /// The row of the message.
     pub row: Row,
     /// The retry order of its identifier. `None` for the run's own.
     pub order: Option<u32>,
     /// Our identifier.
     pub id: MessageId,
-    /// Its channels.
+    /// The channels of the message.
     pub chain: Chain,
     /// The time when the lifetimes of all its channels have passed.
     pub expires_at: Timestamp,
@@ -149,10 +149,10 @@ impl StatusPoller<'_> {
         let Some((trust, answers)) = inquiries.ask_with_probe(ids, None, deadline).await? else { return Ok(None) };
         let answered = self.store_answers(group, trust, answers, polled).await?;
         let operations = group.len() as f64 + 1.0;
-        let turn = self.allowance.rate.map_or(Duration::ZERO, |rate| {
+        let interval = self.allowance.rate.map_or(Duration::ZERO, |rate| {
             Duration::from_secs_f64((operations / (rate * share).max(0.001)).min(3_600.0))
         });
-        sleep(turn.saturating_sub(began.elapsed())).await;
+        sleep(interval.saturating_sub(began.elapsed())).await;
         Ok(Some(answered))
     }
 
@@ -214,7 +214,8 @@ pub(super) struct StatusInquiry<'a> {
 }
 
 impl StatusInquiry<'_> {
-    /// Asks about messages, and returns the answers in order, and how far to trust them. `None` if the time ran out.
+    /// Asks about messages, and returns the answers in order, and the trust in these answers. `None` if the time ran
+    /// out.
     ///
     /// The inquiry also includes a probe, which was never sent, and, if given, a reference, which was certainly sent.
     pub(super) async fn ask_with_probe(
@@ -252,7 +253,7 @@ pub enum ConfirmedStatus {
     Failed,
     /// The message was delivered.
     Delivered,
-    /// One of its channels can still deliver it.
+    /// A channel of the message can still deliver it.
     InProgress,
     /// The gateway does not know the status.
     Unknown,
@@ -314,7 +315,7 @@ pub(super) struct LateRejections {
     pub(super) rejected: Vec<(QueuedMessage, Option<ReportedChannel>)>,
     /// The number of queried messages.
     pub(super) asked: usize,
-    /// The delay until the gateway knew the last of them.
+    /// The delay until the gateway knew the last message.
     pub(super) lag: Option<Duration>,
 }
 

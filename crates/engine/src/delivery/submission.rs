@@ -47,23 +47,24 @@ pub(super) enum SubmissionEnd {
     Withdrawn(u32, GatewayReply),
     /// Recalled before its intent, so there is nothing to record.
     Recalled,
-    /// Nothing was sent: the recipients of these rows opted out. The others go into another envelope.
+    /// No operation was sent, because the recipients of these rows opted out. The others go into another envelope.
     OptedOut(Vec<Row>),
-    /// Nothing was sent: the recipients of these rows have had the maximum number of messages. The others go into
-    /// another envelope.
+    /// No operation was sent, because the recipients of these rows have had the maximum number of messages. The others
+    /// go into another envelope.
     Capped(Vec<Row>),
-    /// Nothing was sent: the numbers of these rows are outside the allowed countries. The others go into another
-    /// envelope.
+    /// No operation was sent, because the numbers of these rows are outside the allowed countries. The others go into
+    /// another envelope.
     OutsideCountries(Vec<Row>),
-    /// Nothing was sent: earlier messages of these rows have been delivered. The others go into another envelope.
+    /// No operation was sent, because earlier messages of these rows have been delivered. The others go into another
+    /// envelope.
     Delivered(Vec<Row>),
-    /// Nothing was sent: only this many of the first operations are within the bounds.
+    /// No operation was sent, because only this many of the first operations are within the bounds.
     OverBound(usize, Bound),
-    /// Nothing was sent: the envelope would be sent at this time, which is too late for some operations.
+    /// No operation was sent, because this time is too late for some operations.
     TooLate(Timestamp),
-    /// No intent was recorded, so nothing was sent.
+    /// No intent was recorded, so no operation was sent.
     Refused(Permit),
-    /// Nothing was sent, because it is unknown who opted out. Contains the reason.
+    /// No operation was sent, because it is unknown who opted out. Contains the reason.
     OptOutsUnknown(String),
 }
 
@@ -101,9 +102,9 @@ impl Submitter {
             _ = recalls.changed() => return Ok(SubmissionEnd::Recalled),
             turn = self.gate.wait_for_turn(envelope.operations().len()) => turn,
         };
-        if let Some(pace) = self.options.sharing.as_ref().and_then(|sharing| sharing.pace.as_ref()) {
+        if let Some(run_allowance) = self.options.sharing.as_ref().and_then(|sharing| sharing.pace.as_ref()) {
             let count = u32::try_from(envelope.operations().len()).unwrap_or(u32::MAX);
-            let wait = ledger.reserve_rate(pace, count).await?;
+            let wait = ledger.reserve_rate(run_allowance, count).await?;
             tokio::select! {
                 biased;
                 _ = recalls.changed() => return Ok(SubmissionEnd::Recalled),
@@ -304,12 +305,12 @@ pub(super) struct SlowAnswers {
     /// Receives the announcements of long waits.
     observer: DeliveryObserver,
     /// Whether a slow answer was announced, and no answer has come in time since.
-    announced: AtomicBool,
+    is_announced: AtomicBool,
 }
 
 impl SlowAnswers {
     pub(super) fn new(at_most: Duration, observer: DeliveryObserver) -> Self {
-        Self { at_most, observer, announced: AtomicBool::new(false) }
+        Self { at_most, observer, is_announced: AtomicBool::new(false) }
     }
 
     /// Waits for an answer, and announces a long wait.
@@ -318,12 +319,12 @@ impl SlowAnswers {
         tokio::select! {
             biased;
             answer = &mut answer => {
-                self.announced.store(false, Ordering::Relaxed);
+                self.is_announced.store(false, Ordering::Relaxed);
                 return answer;
             }
             () = tokio::time::sleep(SLOW_AFTER), if self.at_most > SLOW_AFTER => {}
         }
-        if !self.announced.swap(true, Ordering::Relaxed) {
+        if !self.is_announced.swap(true, Ordering::Relaxed) {
             (self.observer)(DeliveryEvent::Slow { waited: SLOW_AFTER, at_most: self.at_most });
         }
         answer.await
@@ -363,15 +364,15 @@ pub(super) struct Watchdog {
     steps: Mutex<WatchState>,
 }
 
-/// Only time in which the process is awake counts: after a suspension, the clock is far ahead and every answer seems
-/// late.
+/// The state of the watchdog. Only time in which the process is awake counts: after a suspension, the clock is far
+/// ahead and every answer seems late.
 struct WatchState {
     awake: Duration,
     checked_at: Instant,
     /// The step of each envelope, and when it began.
     began: BTreeMap<WatchedEnvelope, (WaitStep, Duration)>,
     /// The number of registered envelopes.
-    registered: u32,
+    registered_count: u32,
 }
 
 impl WatchState {
@@ -389,7 +390,7 @@ impl Watchdog {
     /// A watchdog for requests with this timeout.
     pub(super) fn new(timeout: Duration) -> Self {
         let (awake, checked_at) = (Duration::ZERO, Instant::now());
-        let steps = WatchState { awake, checked_at, began: BTreeMap::new(), registered: 0 };
+        let steps = WatchState { awake, checked_at, began: BTreeMap::new(), registered_count: 0 };
         Self { patience: timeout.saturating_mul(3).max(MIN_PATIENCE), steps: Mutex::new(steps) }
     }
 
@@ -397,8 +398,8 @@ impl Watchdog {
     pub(super) fn register(&self) -> WatchedEnvelope {
         let new = {
             let mut steps = self.steps();
-            steps.registered += 1;
-            WatchedEnvelope::New(steps.registered)
+            steps.registered_count += 1;
+            WatchedEnvelope::New(steps.registered_count)
         };
         self.enter_step(new, WaitStep::Intent);
         new

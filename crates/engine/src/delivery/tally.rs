@@ -1,4 +1,5 @@
-//! Tally of one start of a run: rows by state, billed parts, errors, deviations from the contract. Pure.
+//! Tally of one start of a run: rows by state, billed parts, errors, deviations from the contract. This module does no
+//! I/O.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -17,7 +18,7 @@ pub use campaign_ledger::StopKind;
 /// A stop with its reason in plain words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stop {
-    /// Its kind.
+    /// The kind of stop.
     pub kind: StopKind,
     /// The reason.
     pub reason: String,
@@ -36,7 +37,7 @@ impl fmt::Display for Stop {
     }
 }
 
-/// How sending ended.
+/// The result of sending.
 #[derive(Clone, Debug, Default)]
 pub struct SendEnding {
     /// The reason why sending stopped before the last row. `None` if all rows were tried.
@@ -47,7 +48,7 @@ pub struct SendEnding {
     pub sent: u64,
     /// Rows of this start whose recipients opted out meanwhile.
     pub opted_out: u64,
-    /// The billed parts of this start, as far as reported.
+    /// The billed parts of this start, if the gateway reported them.
     pub parts: BilledParts,
     /// The errors of this start.
     pub errors: ErrorCounts,
@@ -62,7 +63,7 @@ pub struct SendEnding {
 }
 
 impl SendEnding {
-    /// Combines this ending with a later ending of the same run.
+    /// Combines this result with a later result of the same run.
     #[must_use]
     pub fn merge(self, next: Self) -> Self {
         let mut errors = self.errors;
@@ -121,7 +122,7 @@ impl RunTally {
         self.shift_state(RowState::Sending, RowState::InDoubt, self.count_sending());
     }
 
-    /// Records how long it took until the gateway knew a message, if this is the longest time so far.
+    /// Records the time until the gateway knew a message, if it is the longest time so far.
     pub(super) fn record_lag(&mut self, lag: Option<Duration>) {
         self.figures.lag = self.figures.lag.max(lag);
     }
@@ -143,7 +144,7 @@ impl RunTally {
         self.figures.deviations.observe(reply);
     }
 
-    /// Converts the tally to the ending of the run. `expired` means that the remaining rows can no longer be sent in
+    /// Converts the tally to the result of the run. `expired` means that the remaining rows can no longer be sent in
     /// time.
     pub(super) fn into_ending(self, stopped: Option<Stop>, expired: bool) -> SendEnding {
         SendEnding { stopped, expired, ..self.figures }
@@ -155,7 +156,7 @@ const MAX_KINDS: usize = 1_000;
 /// The placeholder for a phone number when errors are compared.
 const HIDDEN_NUMBER: &str = "…";
 
-/// The count of each kind of error. Errors that differ only by phone number are of one kind.
+/// The number of errors of each kind. Errors that differ only by phone number are of one kind.
 #[derive(Clone, Debug, Default)]
 pub struct ErrorCounts {
     kinds: BTreeMap<String, ErrorGroup>,
@@ -163,7 +164,7 @@ pub struct ErrorCounts {
 
 #[derive(Clone, Debug)]
 struct ErrorGroup {
-    /// The first of them, with a masked phone number.
+    /// The first occurrence, with a masked phone number.
     first: String,
     count: u64,
 }
@@ -248,7 +249,7 @@ impl DeviationCounts {
         self
     }
 
-    /// Each kind with its count.
+    /// Returns each kind with its count.
     pub fn counts(&self) -> impl Iterator<Item = (ContractDeviation, u64)> {
         self.counts.iter().map(|(deviation, count)| (*deviation, *count))
     }

@@ -1,4 +1,5 @@
-//! Columns of the results: the name of each column, and its value from the known facts about a row. Pure.
+//! Columns of the results: the name of each column, and its value from the known facts about a row. This module does no
+//! I/O.
 //!
 //! Programs read columns by name, so a column never changes its name, and new columns are appended.
 
@@ -137,7 +138,7 @@ pub(super) struct RecipientColumns {
 /// A column of a recipient list.
 #[derive(Clone, Debug)]
 struct RecipientColumn {
-    /// Its header, which can be empty.
+    /// The header, which can be empty.
     header: String,
     /// The key that distinguishes it: its header, or its name if the header is empty.
     key: String,
@@ -230,7 +231,7 @@ impl VariantLookup {
 
 /// The known facts about a row.
 pub(super) struct RowFacts {
-    /// Its record; `None` without an attempt.
+    /// The record of the row; `None` without an attempt.
     pub(super) record: Option<RowRecord>,
     pub(super) exclusion: Option<Exclusion>,
     /// The message of an earlier run that a skipped row refers to.

@@ -32,7 +32,7 @@ const STEP_ROWS: u32 = 4_096;
 pub(super) struct EarlierMessage {
     /// The run that sent it.
     pub(super) run: Arc<str>,
-    /// Its state. `None` if the run was purged.
+    /// The state of the message. `None` if the run was purged.
     pub(super) state: Option<RowState>,
     /// Our identifier.
     pub(super) id: Option<MessageId>,
@@ -85,20 +85,20 @@ impl<'a> EarlierRuns<'a> {
         Ok(EarlierMessages { runs: self, list, columns, last_row: 0, found: VecDeque::new() })
     }
 
-    /// Looks up the earlier messages for `wanted` in each run, newest run first.
-    async fn look_up(&self, mut wanted: Vec<WantedRow>) -> Result<Vec<(u32, EarlierMessage)>, ResultsError> {
+    /// Looks up the earlier messages for `wanted_rows` in each run, newest run first.
+    async fn look_up(&self, mut wanted_rows: Vec<WantedRow>) -> Result<Vec<(u32, EarlierMessage)>, ResultsError> {
         let mut found = Vec::new();
         for run in &self.runs {
-            if wanted.is_empty() {
+            if wanted_rows.is_empty() {
                 break;
             }
             let before = found.len();
             match run.purged_at {
-                Some(_) => self.add_purged_run(run, &wanted, &mut found).await?,
-                None => self.add_run_messages(run, &wanted, &mut found).await?,
+                Some(_) => self.add_purged_run(run, &wanted_rows, &mut found).await?,
+                None => self.add_run_messages(run, &wanted_rows, &mut found).await?,
             }
             let found_rows: RoaringBitmap = found[before..].iter().map(|(row, _)| *row).collect();
-            wanted.retain(|(_, row)| !found_rows.contains(*row));
+            wanted_rows.retain(|(_, row)| !found_rows.contains(*row));
         }
         found.sort_unstable_by_key(|(row, _)| *row);
         Ok(found)
@@ -108,7 +108,7 @@ impl<'a> EarlierRuns<'a> {
     async fn add_purged_run(
         &self,
         run: &Run,
-        wanted: &[WantedRow],
+        wanted_rows: &[WantedRow],
         found: &mut Vec<(u32, EarlierMessage)>,
     ) -> Result<(), ResultsError> {
         let numbers = self.ledger.load_numbers(NumberFilter::Sent(&[run.key])).await?;
@@ -116,15 +116,15 @@ impl<'a> EarlierRuns<'a> {
         let message = |row| {
             (row, EarlierMessage { run: Arc::clone(&name), state: None, id: None, msg_id: None, request_id: None })
         };
-        found.extend(wanted.iter().filter(|(phone, _)| numbers.contains(*phone)).map(|(_, row)| message(*row)));
+        found.extend(wanted_rows.iter().filter(|(phone, _)| numbers.contains(*phone)).map(|(_, row)| message(*row)));
         Ok(())
     }
 
-    /// Adds the messages of a run that the `wanted` rows refer to.
+    /// Adds the messages of a run that the `wanted_rows` refer to.
     async fn add_run_messages(
         &self,
         run: &Run,
-        wanted: &[WantedRow],
+        wanted_rows: &[WantedRow],
         found: &mut Vec<(u32, EarlierMessage)>,
     ) -> Result<(), ResultsError> {
         let ledger = self.ledger;
@@ -133,8 +133,8 @@ impl<'a> EarlierRuns<'a> {
             return Ok(());
         }
         let mut pairs = match self.brief.duplicates {
-            DuplicatePolicy::Allow => self.match_by_text(run, sent, wanted).await?,
-            DuplicatePolicy::Skip | DuplicatePolicy::Refuse => self.match_by_number(run, sent, wanted).await?,
+            DuplicatePolicy::Allow => self.match_by_text(run, sent, wanted_rows).await?,
+            DuplicatePolicy::Skip | DuplicatePolicy::Refuse => self.match_by_number(run, sent, wanted_rows).await?,
         };
         pairs.sort_unstable();
         let earlier: RoaringBitmap = pairs.iter().map(|(earlier, _)| *earlier).collect();
@@ -167,32 +167,32 @@ impl<'a> EarlierRuns<'a> {
         Ok(())
     }
 
-    /// Pairs the rows of a run that have a message with the `wanted` rows that have the same phone number.
+    /// Pairs the rows of a run that have a message with the `wanted_rows` that have the same phone number.
     async fn match_by_number(
         &self,
         run: &Run,
         mut sent: RoaringBitmap,
-        wanted: &[WantedRow],
+        wanted_rows: &[WantedRow],
     ) -> Result<Vec<RowPair>, ResultsError> {
         let (mut pairs, mut envelopes) = (Vec::new(), EnvelopeReader::new(self.ledger, run.key));
         while let Some(envelope) = envelopes.next_envelope().await? {
             for row in &envelope.rows {
                 // A row can have several attempts.
                 let Some(phone) = row.to.phone().filter(|_| sent.remove(row.row.get())) else { continue };
-                let current = &wanted[find_equal_range(wanted, |(other, _)| other.cmp(&phone))];
+                let current = &wanted_rows[find_equal_range(wanted_rows, |(other, _)| other.cmp(&phone))];
                 pairs.extend(current.iter().map(|(_, current)| (row.row.get(), *current)));
             }
         }
         Ok(pairs)
     }
 
-    /// Pairs the rows of a run that have a message with the `wanted` rows that have the same phone number and text.
+    /// Pairs the rows of a run that have a message with the `wanted_rows` that have the same phone number and text.
     /// Several rows with the same text are paired with different messages, as long as there are enough messages.
     async fn match_by_text(
         &self,
         run: &Run,
         sent: RoaringBitmap,
-        wanted: &[WantedRow],
+        wanted_rows: &[WantedRow],
     ) -> Result<Vec<RowPair>, ResultsError> {
         let earlier = match self.ledger.load_copies(run).await {
             Ok(earlier) => earlier,
@@ -201,7 +201,7 @@ impl<'a> EarlierRuns<'a> {
             Err(error) => return Err(error.into()),
         };
         let current = self.copies.clone();
-        let rows: RoaringBitmap = wanted.iter().map(|(_, row)| *row).collect();
+        let rows: RoaringBitmap = wanted_rows.iter().map(|(_, row)| *row).collect();
         let read = tokio::task::spawn_blocking(move || {
             // Damaged copies of an earlier run must not prevent the results of this run from being written.
             let earlier = FrozenInputs::from_copies(&earlier)
@@ -242,12 +242,13 @@ type RowPair = (u32, u32);
 impl EarlierMessages<'_> {
     /// Looks up the earlier messages for all rows up to `last`. Rows must be passed in ascending order.
     pub(super) async fn look_up_through(&mut self, last: Row) -> Result<(), ResultsError> {
-        while self.last_row < last.get() && self.runs.rows.max().is_some_and(|wanted| wanted > self.last_row) {
-            let wanted = self.next_batch().await;
-            if wanted.is_empty() {
+        while self.last_row < last.get() && self.runs.rows.max().is_some_and(|last_wanted| last_wanted > self.last_row)
+        {
+            let batch = self.next_batch().await;
+            if batch.is_empty() {
                 self.last_row = u32::MAX;
             }
-            let found = self.runs.look_up(wanted).await?;
+            let found = self.runs.look_up(batch).await?;
             self.found.extend(found);
         }
         Ok(())
@@ -264,20 +265,20 @@ impl EarlierMessages<'_> {
     /// Reads the next rows that refer to earlier messages.
     async fn next_batch(&mut self) -> Vec<WantedRow> {
         let region: Option<Region> = self.runs.brief.region;
-        let mut wanted = Vec::new();
-        while wanted.len() < BATCH_ROWS {
+        let mut wanted_rows = Vec::new();
+        while wanted_rows.len() < BATCH_ROWS {
             let Some(chunk) = self.list.next_chunk().await else { break };
             for record in chunk.iter() {
                 self.last_row = record.row.get();
                 if self.runs.rows.contains(record.row.get())
                     && let Ok(phone) = self.columns.choose_phone(record.fields, region)
                 {
-                    wanted.push((phone, record.row.get()));
+                    wanted_rows.push((phone, record.row.get()));
                 }
             }
         }
-        wanted.sort_unstable();
-        wanted
+        wanted_rows.sort_unstable();
+        wanted_rows
     }
 }
 

@@ -21,7 +21,7 @@ use campaign_ledger::{Ledger, RowState, Run};
 /// The purchases of one group of recipients.
 #[derive(Clone, Debug, Default)]
 pub struct ArmFigures {
-    /// The recipients of the group, and how many of them bought something in time.
+    /// The recipients of the group, and the number of buyers among them in time.
     pub buyers: Proportion,
     /// The number of their purchases.
     pub purchases: u64,
@@ -38,7 +38,7 @@ pub enum EffectVerdict {
     Fewer,
     /// The difference can be chance.
     Unproven,
-    /// One of the groups is too small for a conclusion.
+    /// A group is too small for a conclusion.
     TooFew,
 }
 
@@ -198,7 +198,7 @@ fn was_sent(record: &RowRecord) -> bool {
 /// The 97.5 % quantile of the normal distribution, for two-sided 95 % intervals.
 const Z: f64 = 1.959_963_984_540_054;
 
-/// A group, and how many of its members succeeded.
+/// A group, and the number of its members that succeeded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Proportion {
     /// The size of the group.
@@ -275,7 +275,7 @@ pub struct PurchaseFile {
 pub struct Purchases {
     /// Sorted by number.
     list: Vec<Purchase>,
-    /// Unusable rows by reason: how many, and the first.
+    /// Unusable rows by reason: their number, and the first row.
     pub unusable: BTreeMap<&'static str, (u64, Row)>,
 }
 
@@ -435,8 +435,8 @@ pub(super) fn parse_amount(cell: &str) -> Option<Amount> {
     let outer = |c: char| !c.is_ascii_digit() && c != '-';
     let number: String = cell.trim_matches(outer).chars().filter(|c| !c.is_whitespace() && *c != '\'').collect();
     let decimal = number.rfind(['.', ',']).filter(|at| is_decimal(&number, *at));
-    let (whole, fraction) = decimal.map_or((number.as_str(), ""), |at| (&number[..at], &number[at + 1..]));
-    let mut groups = whole.split(['.', ',']);
+    let (integer, fraction) = decimal.map_or((number.as_str(), ""), |at| (&number[..at], &number[at + 1..]));
+    let mut groups = integer.split(['.', ',']);
     let first = groups.next().unwrap_or_default();
     let mut digits = first.to_owned();
     for group in groups {

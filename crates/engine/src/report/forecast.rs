@@ -142,7 +142,7 @@ impl Forecast {
         json!(self)
     }
 
-    /// Describes how long the run takes. `None` if neither the rate, a sending window nor `per_day` delays the run.
+    /// Describes the duration of the run. `None` if neither the rate, a sending window nor `per_day` delays the run.
     pub fn describe_duration(&self) -> Option<String> {
         let time = self.seconds.filter(|seconds| *seconds >= 1.0).zip(self.rate);
         let time = time
@@ -154,11 +154,11 @@ impl Forecast {
     }
 }
 
-/// Adds messages that have the same channels and the same count of SMS parts.
+/// Adds messages that have the same channels and the same number of SMS parts.
 fn add_channels<T>(channels: &mut Vec<ChannelForecast>, stages: &[&Stage<T>], messages: u64, sms_parts: u32) {
     for (place, stage) in stages.iter().enumerate().filter(|_| messages > 0) {
         let channel = stage.channel();
-        let each = if channel.facts().billed_by_part { u64::from(sms_parts.max(1)) } else { 1 };
+        let parts_each = if channel.facts().billed_by_part { u64::from(sms_parts.max(1)) } else { 1 };
         let fallback = place > 0;
         let is_same = |known: &ChannelForecast| known.channel == channel.name() && known.fallback == fallback;
         let position = channels.iter().position(is_same);
@@ -170,6 +170,6 @@ fn add_channels<T>(channels: &mut Vec<ChannelForecast>, stages: &[&Stage<T>], me
             at
         });
         channels[at].messages += messages;
-        channels[at].parts += messages * each;
+        channels[at].parts += messages * parts_each;
     }
 }

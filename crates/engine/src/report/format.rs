@@ -1,4 +1,4 @@
-//! Text and JSON forms of counts, durations, costs, local times and gateway answers. Pure.
+//! Text and JSON forms of counts, durations, costs, local times and gateway answers. This module does no I/O.
 //!
 //! In JSON, values that the gateway did not return are null.
 
@@ -26,12 +26,12 @@ pub fn counts_json(counts: &StateCounts) -> serde_json::Value {
         .into()
 }
 
-/// The counts in display order; the count of delivered messages includes read messages, which are also counted
+/// The counts in display order; the number of delivered messages includes read messages, which are also counted
 /// separately.
 pub fn displayed_counts(counts: &StateCounts) -> impl Iterator<Item = (RowState, u64)> {
-    let shown =
+    let displayed_count =
         |state: RowState| if state == RowState::Delivered { counts.count_delivered() } else { counts.get(state) };
-    RowState::ALL.into_iter().map(move |state| (state, shown(state))).filter(|(_, count)| *count > 0)
+    RowState::ALL.into_iter().map(move |state| (state, displayed_count(state))).filter(|(_, count)| *count > 0)
 }
 
 /// Formats the counts on one line, in the order of the states.
@@ -39,7 +39,7 @@ pub fn format_counts(counts: &StateCounts) -> String {
     format_counts_with_partial(counts, 0)
 }
 
-/// Formats the counts on one line, with the count of messages that were delivered only in part.
+/// Formats the counts on one line, with the number of messages that were delivered only in part.
 pub fn format_counts_with_partial(counts: &StateCounts, in_part: u64) -> String {
     let parts: Vec<String> = describe_counts(counts, in_part).into_iter().map(|(_, words)| words).collect();
     if parts.is_empty() { "none".to_owned() } else { parts.join(" · ") }
@@ -135,7 +135,7 @@ pub fn template_json(template: &MessageTemplate) -> Value {
     [("id", id_json(template.id.as_ref()))].into_iter().chain(members).collect()
 }
 
-/// Formats as JSON the gateway's record of a message, or the reason why there is no record.
+/// Formats as JSON the gateway's record of a message, or the reason there is no record.
 pub fn message_json(inquiry: &AskStatus, answer: &Result<MessageRecord, InquiryFailure>) -> Value {
     let (own_id, gateway_id) = (inquiry.own_id(), inquiry.gateway_id());
     match answer {

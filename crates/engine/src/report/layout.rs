@@ -1,4 +1,4 @@
-//! Formatting of result rows as CSV lines or JSON objects, and escaping for spreadsheets. Pure.
+//! Formatting of result rows as CSV lines or JSON objects, and escaping for spreadsheets. This module does no I/O.
 //!
 //! This module does not know the meaning of cells, which is defined in `columns`.
 
@@ -12,15 +12,15 @@ use campaign_manifest::VARIANT;
 /// The format of results, by the program that reads them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResultsFormat {
-    /// For programs: CSV (RFC 4180) with commas.
+    /// CSV (RFC 4180) with commas, for programs.
     Csv,
-    /// For Excel and other spreadsheets: CSV with a byte order mark, the separator that they expect, and each digit of long
-    /// numbers.
+    /// CSV for Excel and other spreadsheets, with a byte order mark, the separator that they expect, and each digit of
+    /// long numbers.
     Excel,
     /// CSV as the source of a workbook: comma-separated, unescaped, because a workbook does not run formulas in text.
     Workbook,
     /// JSON objects keyed by the CSV columns, separated by commas: `row`, `id` and `parts` are numbers or null,
-    /// everything else is text, and cells are not escaped for spreadsheets.
+    /// everything else is text. Cells are not escaped for spreadsheets.
     Json,
 }
 
@@ -33,14 +33,14 @@ pub(super) enum Layout {
     Json(Vec<String>),
 }
 
-/// How cells are escaped in CSV.
+/// The way in which cells are escaped in CSV.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CellEscaping {
     /// Unchanged.
     Raw,
     /// A cell that a spreadsheet would run as a formula becomes text.
     NoFormulas,
-    /// As for `NoFormulas`, and a spreadsheet keeps every digit of long numbers.
+    /// Cells are escaped as for `NoFormulas`, and a spreadsheet keeps every digit of long numbers.
     ExactDigits,
 }
 
@@ -87,10 +87,10 @@ impl Layout {
 fn column_names<'h>(headers: impl IntoIterator<Item = &'h String>, variants: bool) -> Vec<String> {
     let mut columns = COLUMN_NAMES.map(str::to_owned).to_vec();
     columns.extend(variants.then(|| VARIANT.to_owned()));
-    let mut taken: HashSet<String> = columns.iter().cloned().collect();
+    let mut used_names: HashSet<String> = columns.iter().cloned().collect();
     for header in headers {
         let mut column = header.clone();
-        while !column.is_empty() && !taken.insert(column.clone()) {
+        while !column.is_empty() && !used_names.insert(column.clone()) {
             column.push_str("_in");
         }
         columns.push(column);

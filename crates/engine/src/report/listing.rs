@@ -143,7 +143,7 @@ const BUFFER_BYTES: usize = 1 << 16;
 pub enum ListSource<'a> {
     /// A list of the user.
     Outside {
-        /// Its path as the user wrote it.
+        /// The path as the user wrote it.
         path: &'a Path,
         /// Opens it as UTF-8 text.
         open: &'a (dyn Fn() -> io::Result<ListReader> + Sync),
@@ -360,8 +360,8 @@ mod tests {
         assert!(selection.matches_cells(None, "No route", ""));
         assert!(selection.matches_cells(None, "", "NO ROUTE"), "the status counts without an error");
         assert!(!selection.matches_cells(None, "Timeout", "NO ROUTE"));
-        let by_channel = RowSelection { channels: vec![Channel::Sms], ..RowSelection::default() };
-        assert!(!by_channel.matches(Row::new(2), RowState::Planned, None), "nothing was sent by any channel");
-        assert!(RowSelection::default().is_unfiltered() && !by_channel.is_unfiltered());
+        let by_sms = RowSelection { channels: vec![Channel::Sms], ..RowSelection::default() };
+        assert!(!by_sms.matches(Row::new(2), RowState::Planned, None), "nothing was sent by any channel");
+        assert!(RowSelection::default().is_unfiltered() && !by_sms.is_unfiltered());
     }
 }

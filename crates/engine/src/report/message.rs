@@ -231,7 +231,7 @@ fn attempt_entries(record: &EnvelopeRecord, index: usize, id: Option<MessageId>)
 /// The tolerated clock skew between the gateway and this machine.
 const CLOCK_SKEW: SignedDuration = SignedDuration::from_mins(1);
 
-/// How far the clock of the built-in sandbox can be ahead: a rehearsal does not wait for its messages.
+/// The maximum time by which the clock of the built-in sandbox is ahead: a rehearsal does not wait for its messages.
 const REHEARSAL_AHEAD: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 /// The clock of a gateway's reported times.

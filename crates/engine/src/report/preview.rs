@@ -43,7 +43,7 @@ pub fn render_template_preview(name: &str, template: &str) -> String {
     text
 }
 
-/// A row as JSON: the operation as it would be sent, with 0 as the identifier, or the reason why there is no message.
+/// A row as JSON: the operation as it would be sent, with 0 as the identifier, or the reason there is no message.
 pub fn preview_json(row: Row, preview: RowPreview<'_>) -> Value {
     match preview {
         RowPreview::Message { phone, content } => {
@@ -101,8 +101,8 @@ fn render_stage(text: &mut String, stage: &Stage<Cow<'_, str>>) {
     }
 }
 
-/// Describes how many parts an SMS has, and how much of the room in the parts is used:
-/// `1 part: 41 of 70 characters (Unicode)`.
+/// Describes the number of parts of an SMS, and the used share of the room in the parts: `1 part: 41 of 70 characters
+/// (Unicode)`.
 pub fn describe_sms_size(message: &str) -> String {
     let size = measure_sms(message);
     let encoding = match size.encoding {
@@ -155,10 +155,10 @@ fn write_button(text: &mut String, button: Option<&str>, link: Option<&str>) {
     }
 }
 
-/// The preview of a row: its message, or the reason why it gets none.
+/// The preview of a row: its message, or the reason it gets none.
 #[derive(Clone, Debug)]
 pub enum RowPreview<'r> {
-    /// Its message.
+    /// The message to the row.
     Message {
         /// The recipient.
         phone: Phone,
@@ -167,7 +167,7 @@ pub enum RowPreview<'r> {
     },
     /// The row gets no message.
     LeftOut {
-        /// Its state: skipped or invalid.
+        /// The state of the row: skipped or invalid.
         state: RowState,
         /// The reason.
         reason: &'r str,
@@ -188,7 +188,7 @@ pub struct MarkedMessage {
 /// Shows at most `limit` rows of a list, or of `rows` if the operator named rows. `left_out` are the rows without a
 /// message.
 ///
-/// Returns how many rows were shown.
+/// Returns the number of rows that were shown.
 ///
 /// # Errors
 /// If the list is damaged.
@@ -244,10 +244,10 @@ fn for_each_row<R: Read>(
 ) -> Result<usize, Box<Finding>> {
     let mut composer = recipe.composer();
     let mut left_out = left_out.iter_by_row().peekable();
-    let (mut chunk, mut shown) = (Chunk::new(), 0);
-    while shown < limit && reader.read_chunk(&mut chunk)? {
+    let (mut chunk, mut count) = (Chunk::new(), 0);
+    while count < limit && reader.read_chunk(&mut chunk)? {
         let chosen = chunk.iter().filter(|record| rows.is_none_or(|rows| rows.contains(record.row)));
-        for record in chosen.take(limit - shown) {
+        for record in chosen.take(limit - count) {
             let row = record.row;
             while left_out.next_if(|(before, ..)| *before < row).is_some() {}
             if let Some((_, state, reason)) = left_out.next_if(|(excluded, ..)| *excluded == row) {
@@ -255,8 +255,8 @@ fn for_each_row<R: Read>(
             } else if let Ok(composed) = composer.compose(record) {
                 show(record, Ok(composed));
             }
-            shown += 1;
+            count += 1;
         }
     }
-    Ok(shown)
+    Ok(count)
 }

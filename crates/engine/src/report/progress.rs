@@ -1,4 +1,4 @@
-//! Progress of a run: messages that are done, speed, and time left. Pure: the time is an argument.
+//! Progress of a run: messages that are done, speed, and time left. This module does no I/O: the time is an argument.
 
 use std::time::{Duration, Instant};
 
@@ -95,7 +95,7 @@ pub struct Estimate {
 }
 
 impl Speed {
-    /// Updates how many rows are done, including rows of earlier starts.
+    /// Updates the number of rows that are done, including rows of earlier starts.
     pub(super) fn update(&mut self, now: Instant, rows: u64) {
         self.first.get_or_insert((now, rows));
         self.last = Some((now, rows));
@@ -108,8 +108,8 @@ impl Speed {
 
     /// The speed, and the time that `rows` more rows will take. `None` if the speed is unknown.
     pub(super) fn estimate(&self, rows: u64) -> Option<Estimate> {
-        let ((began, before), (now, done)) = (self.first?, self.last?);
-        let (time, sent) = (now.saturating_duration_since(began), done.saturating_sub(before));
+        let ((began, before), (now, done_now)) = (self.first?, self.last?);
+        let (time, sent) = (now.saturating_duration_since(began), done_now.saturating_sub(before));
         if time < MIN_INTERVAL || sent == 0 {
             return None;
         }

@@ -213,7 +213,7 @@ pub async fn write_run_recipients(
     Ok(RecipientsWritten { recipients, undecided })
 }
 
-/// The phone numbers of recipients in one of these states, and how many of the run's messages are undecided. Forgotten
+/// The phone numbers of recipients in one of these states, and the number of undecided messages of the run. Forgotten
 /// numbers with a message of the run are included.
 ///
 /// # Errors
@@ -267,7 +267,7 @@ pub async fn load_cancelled_numbers(ledger: &dyn Ledger, run: &Run) -> Result<Ro
 }
 
 /// Visits the recipients of a run in one of these states, in list order: first the header, then each recipient. Returns
-/// how many messages of the run are undecided.
+/// the number of messages of the run that are undecided.
 async fn for_each_matching_recipient(
     ledger: &dyn Ledger,
     run: &Run,
@@ -318,10 +318,10 @@ async fn for_each_recipient(
     list.verify_hash(&frozen.recipients_sha256)
 }
 
-/// Everything that the runs of a ledger recorded about a number.
+/// The information that the runs of a ledger recorded about a number.
 #[derive(Debug, Default)]
 pub struct RecipientRecord {
-    /// The runs with a row for it, oldest first.
+    /// The runs with a row for the number, oldest first.
     pub runs: Vec<RecipientInRun>,
     /// The rows of other numbers that contain the number in another column, by the name of the run.
     pub elsewhere: Vec<(String, RoaringBitmap)>,
@@ -345,7 +345,7 @@ pub struct RecipientInRun {
 /// A run that could not be searched.
 #[derive(Debug)]
 pub struct UnreadableRun {
-    /// Its name.
+    /// The name of the run.
     pub run: String,
     /// The reason.
     pub why: String,

@@ -15,7 +15,7 @@ use campaign_ledger::{
 /// The columns of exported replies.
 const HEADER: [&str; 8] = ["run", "row", "to", "channel", "at", "text", "digit", "media"];
 
-/// Writes the replies to a run's messages in row order. Returns how many replies were written.
+/// Writes the replies to a run's messages in row order. Returns the number of replies that were written.
 ///
 /// # Errors
 /// If the ledger cannot be read, or `out` cannot be written.

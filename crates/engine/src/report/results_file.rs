@@ -115,8 +115,8 @@ pub async fn write_results_file(
 /// If the folder or a file in it cannot be created, or the existing file is not a results file.
 pub fn check_target(target: &ResultsTarget) -> Result<(), ResultsError> {
     let (path, _folder) = resolve_target(target)?;
-    let tried = create_temporary_file(&path).and_then(|(temporary, _)| fs::remove_file(temporary));
-    tried.map_err(|error| ResultsError::Write { path: target.path().to_owned(), error })
+    let probe = create_temporary_file(&path).and_then(|(temporary, _)| fs::remove_file(temporary));
+    probe.map_err(|error| ResultsError::Write { path: target.path().to_owned(), error })
 }
 
 /// Resolves the path of the results, and creates the folder if it does not exist. A folder that an assistant can name
@@ -124,8 +124,8 @@ pub fn check_target(target: &ResultsTarget) -> Result<(), ResultsError> {
 pub(super) fn resolve_target(target: &ResultsTarget) -> Result<(PathBuf, Option<HeldFolder>), ResultsError> {
     let failed = |error| ResultsError::Write { path: target.path().to_owned(), error };
     let path = target.resolve_path().map_err(ResultsError::PathBlocked)?;
-    let held = target.file().hold_folder(true).map_err(failed)?;
-    Ok(match held {
+    let folder_lock = target.file().hold_folder(true).map_err(failed)?;
+    Ok(match folder_lock {
         Some(folder) => (folder.file_path(path.file_name().unwrap_or_default()), Some(folder)),
         None => {
             if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn backup_uses_an_unused_name_and_overwrites_nothing() {
+    fn backup_gets_an_unused_name_and_overwrites_no_file() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::write(at("sale.csv"), "one").unwrap();

@@ -334,7 +334,8 @@ pub(super) async fn choose_rows(
 #[derive(Clone, Copy)]
 enum RecipientIdentity {
     Number(Phone),
-    /// With `duplicates: allow`: a hash of its number, its text, and how many rows before it have the same.
+    /// A hash of the row's number, its text, and the number of earlier rows with the same pair, for `duplicates:
+    /// allow`.
     Row(u64),
 }
 

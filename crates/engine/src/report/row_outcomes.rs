@@ -37,11 +37,11 @@ pub struct RowRecord {
     pub chain: Chain,
     /// The time when the last attempt was recorded.
     pub begun_at: Timestamp,
-    /// The same time in the format of the results.
+    /// The time of submission in the format of the results.
     pub submitted_at: Arc<str>,
     /// The outcome of that attempt and its time. `None` if only the intent is recorded.
     pub settled: Option<(Arc<str>, OperationOutcome)>,
-    /// The billed parts of all messages of the row, as far as the gateway reported them.
+    /// The billed parts of all messages of the row, if the gateway reported them.
     pub parts: Option<u32>,
     /// The state of the row.
     pub state: RowState,
@@ -115,9 +115,9 @@ impl RowRecord {
 pub struct ReceiptSummary {
     /// The receipt that decides the state: the last one that changed it, or else the last.
     pub last: StoredReceipt,
-    /// Its delivery, if they prove one.
+    /// The delivery, if the receipts prove one.
     pub delivery: Option<MessageDelivery>,
-    /// The gateway's identifier, if one of them has it.
+    /// The gateway's identifier, if a receipt contains it.
     pub msg_id: Option<GatewayMessageId>,
 }
 
@@ -130,7 +130,7 @@ struct SentAttempt {
     begun_at: Timestamp,
     submitted_at: Arc<str>,
     settled: Option<(Arc<str>, OperationOutcome)>,
-    /// Its price, if it is known.
+    /// The price, if it is known.
     cost: Option<Amount>,
 }
 
@@ -172,7 +172,7 @@ impl RowAttempts {
         self.earlier.push(attempt);
     }
 
-    /// The billed parts of all attempts, as far as the gateway reported them.
+    /// The billed parts of all attempts, if the gateway reported them.
     fn sum_parts(&self) -> Option<u32> {
         self.earlier.iter().chain([&self.last]).filter_map(SentAttempt::parts).reduce(u32::saturating_add)
     }
@@ -308,8 +308,8 @@ impl<'a> RowRecords<'a> {
         self.last
     }
 
-    /// Returns the run's figures after all rows were read; `recipients` is how many recipients the run has. `None` if
-    /// there is no fold.
+    /// Returns the run's figures after all rows were read; `recipients` is the number of recipients of the run. `None`
+    /// if there is no fold.
     pub(super) fn into_figures(self, recipients: u64) -> Option<RunFigures> {
         let activity = self.activity();
         Some(RunFigures { requests: self.requests, ..self.fold?.finish(activity, recipients) })
@@ -439,9 +439,9 @@ impl<'a> RowRecords<'a> {
         summary.delivery = MessageDelivery::from_receipts(matching(), &sent, self.clock);
         // A later receipt for a part does not hide the delivery of the whole message.
         if summary.last.receipt.status == Status::PartiallyDelivered
-            && let Some(whole) = matching().rfind(|receipt| reports_whole_delivery(receipt))
+            && let Some(whole_delivery) = matching().rfind(|receipt| reports_whole_delivery(receipt))
         {
-            summary.last = whole.clone();
+            summary.last = whole_delivery.clone();
         }
         Some(summary)
     }

@@ -106,8 +106,8 @@ impl RowIndex {
 
     /// The row sets that `state` covers, or all row sets if `state` is `None`.
     fn matching_sets(&self, state: Option<RowState>) -> impl Iterator<Item = &RoaringBitmap> {
-        let wanted = move |other: RowState| state.is_none_or(|state| state.includes_state(other));
-        self.sets.iter().filter(move |(other, _)| wanted(**other)).map(|(_, set)| set)
+        let is_listed = move |other: RowState| state.is_none_or(|state| state.includes_state(other));
+        self.sets.iter().filter(move |(other, _)| is_listed(**other)).map(|(_, set)| set)
     }
 }
 
@@ -149,9 +149,9 @@ impl RowFilter {
                 || find_counted_reason(record.as_ref(), left_out.find_reason(Row::new(row)), records.activity());
             let channel = || record.as_ref().and_then(RowRecord::channel);
             let variant = || variants.find_name(record.as_ref().and_then(|record| record.phone));
-            let matches = self.channel.is_none_or(|wanted| channel() == Some(wanted))
-                && self.variant.as_deref().is_none_or(|wanted| variant() == Some(wanted))
-                && self.reason.as_ref().is_none_or(|wanted| reason().as_ref() == Some(wanted));
+            let matches = self.channel.is_none_or(|expected| channel() == Some(expected))
+                && self.variant.as_deref().is_none_or(|expected| variant() == Some(expected))
+                && self.reason.as_ref().is_none_or(|expected| reason().as_ref() == Some(expected));
             if matches {
                 rows.insert(row);
             }
@@ -167,7 +167,7 @@ pub struct RowSummary {
     pub row: Row,
     /// The number to which its message was sent. `None` without a message, or if the number was erased.
     pub phone: Option<Phone>,
-    /// Its state.
+    /// The state of the row.
     pub state: RowState,
     /// The reason for its state, from the gateway or from the check that excluded it.
     pub reason: Option<String>,
@@ -204,9 +204,9 @@ pub async fn load_row_summaries(
     owned: bool,
     rows: &[Row],
 ) -> Result<Vec<RowSummary>, LedgerError> {
-    let wanted: RoaringBitmap = rows.iter().map(|row| row.get()).collect();
+    let row_set: RoaringBitmap = rows.iter().map(|row| row.get()).collect();
     let left_out = ledger.load_excluded_rows(run.key).await?;
-    let mut records = RowRecords::open_for_rows(ledger, run, owned, &wanted).await?;
+    let mut records = RowRecords::open_for_rows(ledger, run, owned, &row_set).await?;
     let mut listed = Vec::with_capacity(rows.len());
     for row in rows {
         let record = records.take_record(*row).await?;

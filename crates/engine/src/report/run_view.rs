@@ -112,11 +112,11 @@ const FOLLOW_UP_TIME: Duration = Duration::from_secs(4 * 86_400);
 pub struct RunView {
     /// The run.
     pub run: Run,
-    /// Its status.
+    /// The status of the run.
     pub status: RunStatus,
-    /// Its rows by state.
+    /// The rows of the run by state.
     pub counts: StateCounts,
-    /// Billed parts, as far as the gateway reported them.
+    /// Billed parts, if the gateway reported them.
     pub parts: u64,
 }
 
@@ -219,7 +219,7 @@ pub enum NextStep {
     Decide,
     /// Review the rows in these states.
     Review(Vec<RowState>),
-    /// Nothing is left to do.
+    /// There is nothing left to do.
     Nothing,
 }
 
@@ -315,11 +315,11 @@ pub fn damaged_runs_json(damaged: &[DamagedRun]) -> Value {
 /// A run with its figures, approvals and budget.
 #[derive(Debug)]
 pub struct RunReport {
-    /// Its status and counts.
+    /// The status and counts of the run.
     pub view: RunView,
-    /// Its figures; `None` if they were not requested or are no longer known.
+    /// The figures; `None` if they were not requested or are no longer known.
     pub figures: Option<RunFigures>,
-    /// Its approvals without the operator's confirmation, oldest first.
+    /// The approvals without the operator's confirmation, oldest first.
     pub approvals: Vec<Approval>,
     /// The processes that send it, and their rows; empty for a single process.
     pub senders: Vec<ShardHolder>,

@@ -45,9 +45,9 @@ pub struct ResultsTarget {
 /// A file or folder that results must not replace.
 #[derive(Clone, Debug)]
 pub struct ProtectedPath {
-    /// Its path, whether it exists or not.
+    /// The path, whether it exists or not.
     pub path: PathBuf,
-    /// Its description, to follow "`x` is ".
+    /// A description, to follow "`x` is ".
     pub what: &'static str,
 }
 

@@ -1,8 +1,8 @@
 //! Drafts of campaigns: for an existing list, with a sample list, or from an example for a common task.
 //!
-//! The files of the examples are in `examples/`. There, `NAME` is the name of the new campaign, `DATE+1` is tomorrow,
-//! and `BIRTHDAY+1` is tomorrow's month and day, so that a new campaign has recipients today. `WEEKDAY+7` is the date
-//! in a week or, on a weekend, the next Monday, so that a window from Monday to Friday is open.
+//! The files of the examples are in `examples/`. There, `NAME` is the name of the new campaign, and `DATE+1` is
+//! tomorrow. `BIRTHDAY+1` is tomorrow's month and day, so that a new campaign has recipients today. `WEEKDAY+7` is the
+//! date in a week or, on a weekend, the next Monday, so that a window from Monday to Friday is open.
 
 use std::collections::HashSet;
 use std::io::Read;
@@ -138,16 +138,16 @@ fn greeting_text(column: Option<&str>) -> String {
 
 /// Two tests of the SMS, as examples. They pass with any short text that contains the name.
 fn starter_tests(column: Option<&str>) -> String {
-    let (name, given, expect) = match column {
+    let (name, test_cells, expect) = match column {
         Some(column) => {
             ("the SMS contains the name", format!("{{ {column}: Olena }}"), "{ max_parts: 2, contains: [Olena] }")
         }
         None => ("the SMS is short", "{}".to_owned(), "{ max_parts: 2 }"),
     };
-    let each = append_comment("    each: 50", "random rows from the list");
+    let rows_line = append_comment("    each: 50", "random rows from the list");
     format!(
-        "  - name: {name}\n    given: {given}\n    expect: {{ sms: {expect} }}\n  \
-         - name: no SMS is too long or has a gap\n{each}    expect: {{ sms: {{ max_parts: 2, matches: '^[^{{}}]*$' }} }}\n"
+        "  - name: {name}\n    given: {test_cells}\n    expect: {{ sms: {expect} }}\n  \
+         - name: no SMS is too long or has a gap\n{rows_line}    expect: {{ sms: {{ max_parts: 2, matches: '^[^{{}}]*$' }} }}\n"
     )
 }
 
@@ -303,7 +303,7 @@ fn decode_list(path: &Path, format: &ListFormat) -> Result<DecodedText, DraftErr
 pub struct ExampleCampaign {
     /// The name that `init --example` accepts.
     pub name: &'static str,
-    /// What the campaign sends, in one line.
+    /// A summary of the campaign, in one line.
     pub summary: &'static str,
     files: &'static [ExampleFile],
 }
@@ -386,7 +386,7 @@ const FILES: [(&str, &str, &str); 10] = [
 /// The time zone of all examples, in which their dates are relative to today.
 const ZONE: &str = "Europe/Kyiv";
 
-/// The most days between today and a date in an example.
+/// The maximum number of days between today and a date in an example.
 const MAX_DAYS: i32 = 31;
 
 /// Finds an example by its name.
@@ -516,8 +516,8 @@ mod list_tests {
             ("Clients of spring\nphone,name\n+380501234567,Olena\n", "delete the rows above the header"),
             ("Spring,\n,all\nphone,name\n+380501234567,A\n+380501234568,B\n", "add `--header-row 3`"),
         ] {
-            let refused = expect_refused(text);
-            assert!(refused.help.as_ref().unwrap().contains(advice), "{text}: {refused:?}");
+            let error = expect_refused(text);
+            assert!(error.help.as_ref().unwrap().contains(advice), "{text}: {error:?}");
         }
         for text in ["sep=;\r\nphone;name\r\n+380501234567;Olena\r\n", "phone|name\n+380501234567|Olena\n"] {
             assert_eq!(read(text).unwrap().phone, "phone", "{text}");
@@ -533,9 +533,9 @@ mod list_tests {
             ("", "recipients-empty"),
         ];
         for (text, rule) in table {
-            let refused = expect_refused(text);
-            assert_eq!(refused.rule, rule, "{text}");
-            assert!(refused.help.is_some(), "{text}");
+            let error = expect_refused(text);
+            assert_eq!(error.rule, rule, "{text}");
+            assert!(error.help.is_some(), "{text}");
         }
     }
 }

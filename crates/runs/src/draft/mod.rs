@@ -20,7 +20,7 @@ use campaign_manifest::{NewProfile, Profile, append_profile};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_yaml::{Mapping, Value};
 
-/// Why no draft was written.
+/// The reason no draft was written.
 #[derive(Debug, thiserror::Error)]
 pub enum DraftError {
     /// The file name of the list is not valid in a campaign file.
@@ -169,9 +169,9 @@ const GITIGNORE: &str = ".gitignore";
 #[derive(Debug)]
 pub struct KeyFile {
     path: PathBuf,
-    /// The folder that was created for it.
+    /// The folder that was created for the file.
     folder: Option<PathBuf>,
-    kept: bool,
+    is_kept: bool,
 }
 
 impl KeyFile {
@@ -194,7 +194,7 @@ impl KeyFile {
         let mut file = private::open_file(path, private::ExistingFile::Keep).map_err(failed)?;
         // Even in a shared folder: a key file that a group can read is rejected.
         private::restrict_to_owner(&file).map_err(failed)?;
-        let written = Self { path: path.to_owned(), folder: new.map(Path::to_owned), kept: false };
+        let written = Self { path: path.to_owned(), folder: new.map(Path::to_owned), is_kept: false };
         let line = [key.expose_secret().as_bytes(), b"\n"];
         line.iter().try_for_each(|bytes| file.write_all(bytes)).and_then(|()| file.sync_all()).map_err(failed)?;
         private::sync_entry(path).map_err(failed)?;
@@ -203,13 +203,13 @@ impl KeyFile {
 
     /// Keeps the file, which would otherwise be removed on drop.
     pub fn keep(mut self) {
-        self.kept = true;
+        self.is_kept = true;
     }
 }
 
 impl Drop for KeyFile {
     fn drop(&mut self) {
-        if !self.kept {
+        if !self.is_kept {
             // The file is no longer needed, and an error here cannot be reported.
             let _ = fs::remove_file(&self.path);
             if let Some(folder) = &self.folder {
@@ -259,7 +259,7 @@ impl GatewayLine {
 
 /// The campaign files of a folder.
 pub fn find_campaigns(folder: &Path) -> Vec<PathBuf> {
-    let is_yaml = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
+    let is_yaml = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
     let keys = |path: &PathBuf| serde_yaml::from_str::<Mapping>(&read_campaign_text(path)?).ok();
     let is_campaign = |path: &PathBuf| keys(path).is_some_and(|keys| keys.contains_key(CHANNELS_KEY));
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -275,11 +275,11 @@ fn read_campaign_text(file: &Path) -> Option<String> {
 
 /// Inserts a `gateway` line after a commented-out one, or else at the end of the file.
 fn insert_gateway(before: &str, gateway: &str) -> Option<String> {
-    let mut wanted: Mapping = serde_yaml::from_str(before).ok()?;
-    if wanted.contains_key(GATEWAY_KEY) || !wanted.contains_key(CHANNELS_KEY) {
+    let mut expected: Mapping = serde_yaml::from_str(before).ok()?;
+    if expected.contains_key(GATEWAY_KEY) || !expected.contains_key(CHANNELS_KEY) {
         return None;
     }
-    wanted.insert(GATEWAY_KEY.into(), gateway.into());
+    expected.insert(GATEWAY_KEY.into(), gateway.into());
     let line_break = if before.contains("\r\n") { "\r\n" } else { "\n" };
     let is_comment = |line: &&str| line.strip_prefix('#').is_some_and(|line| line.trim_start().starts_with("gateway:"));
     let mut lines: Vec<&str> = before.split_inclusive('\n').collect();
@@ -290,7 +290,7 @@ fn insert_gateway(before: &str, gateway: &str) -> Option<String> {
     lines.insert(at, &line);
     let text = lines.concat();
     // A document that ends with `...` or inside an unclosed string is not extended.
-    let is_right = serde_yaml::from_str::<Value>(&text).is_ok_and(|now| now == Value::Mapping(wanted));
+    let is_right = serde_yaml::from_str::<Value>(&text).is_ok_and(|now| now == Value::Mapping(expected));
     is_right.then_some(text)
 }
 
@@ -386,7 +386,7 @@ mod gateway_line_tests {
     }
 
     #[test]
-    fn line_is_inserted_below_its_comment_and_nothing_else_changes() {
+    fn inserted_line_is_below_its_comment_and_changes_no_other_line() {
         let before =
             "# Sale\nchannels: [sms: { message: hi }] # one\n\n# gateway: production   # to send it for real\n# end\n";
         let after = "# Sale\nchannels: [sms: { message: hi }] # one\n\n# gateway: production   # to send it for real\n\

@@ -47,7 +47,7 @@ pub enum Error {
     /// An input cannot be read or used.
     #[error("{0}")]
     Input(String),
-    /// No client of the gateway can be made.
+    /// The client of the gateway cannot be created.
     #[error(transparent)]
     Client(JsonApiError),
     /// The account gave no usable answer.
@@ -69,7 +69,7 @@ pub enum Error {
     /// The limit of messages per hour is reached.
     #[error("the hourly message limit has been reached; the next message can be sent at {}", format_local_second(*.next))]
     TooManyThisHour {
-        /// When the next message can be sent.
+        /// The time at which the next message can be sent.
         next: Timestamp,
     },
     /// The rate for inquiries during sending is used up.
@@ -115,7 +115,7 @@ pub enum Error {
         /// Since when, if known.
         since: Option<Timestamp>,
     },
-    /// Another process has the campaign but does not send this run.
+    /// Another process holds the lock of the campaign but does not send this run.
     #[error(
         "{run} is not being sent, but another process is using `{campaign}` and might be about to start a run; nothing \
          was \
@@ -181,7 +181,7 @@ pub enum Error {
         campaign: String,
         /// The last run that was started from the other file.
         run: String,
-        /// When that run began.
+        /// The time at which that run began.
         began_at: Timestamp,
         /// The other file.
         there: PathBuf,
@@ -208,9 +208,9 @@ pub enum Error {
     TextChanged {
         /// The last run of the edition.
         run: String,
-        /// When it began.
+        /// The time at which the run began.
         began_at: Timestamp,
-        /// How many recipients have a message.
+        /// The number of recipients who have a message.
         people: u64,
     },
     /// Sending was confirmed in advance, but no gateway was named.
@@ -224,7 +224,7 @@ pub enum Error {
     NotConfirmed {
         /// The proposal.
         what: ProposalKind,
-        /// Why it was not confirmed.
+        /// The reason the consent was not confirmed.
         refusal: ConsentRefusal,
     },
     /// A new round would have another number of recipients than the expected one.
@@ -239,7 +239,7 @@ pub enum Error {
         /// The number of recipients.
         number: u64,
     },
-    /// More recipients than the profile allows.
+    /// The run has more recipients than the profile allows.
     #[error(
         "the campaign has {}, but the gateway's limit is {}; nothing was sent",
         format_count(*.number, "recipient"),
@@ -248,10 +248,10 @@ pub enum Error {
     TooManyRecipients {
         /// The number of recipients.
         number: u64,
-        /// How many are allowed.
+        /// The maximum number allowed.
         limit: u64,
     },
-    /// More recipients outside the home countries than the profile allows.
+    /// The edition has more recipients outside the home countries than the profile allows.
     #[error(
         "the edition would have {} outside {home}, but the gateway's limit is {}; nothing was sent",
         format_count(*.number, "recipient"),
@@ -260,7 +260,7 @@ pub enum Error {
     TooManyAbroad {
         /// The number of recipients abroad in the edition.
         number: u64,
-        /// How many are allowed.
+        /// The maximum number allowed.
         limit: u64,
         /// The home countries.
         home: String,
@@ -328,9 +328,9 @@ pub enum Error {
         format_signs(.signs)
     )]
     LedgerLost {
-        /// The place of the ledger.
+        /// The location of the ledger.
         ledger: String,
-        /// How that is known.
+        /// The signs of the loss.
         signs: Vec<LossSign>,
     },
     /// The ledger failed.
@@ -370,11 +370,11 @@ pub enum Error {
 /// The phase of a run that was interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunPhase {
-    /// Nothing was sent yet.
+    /// The command has not sent any messages yet.
     Preparing,
     /// This many messages were in flight and are now in doubt.
     Sending(u64),
-    /// Everything that this call sends was sent.
+    /// All messages of this call were sent.
     Ending,
 }
 
@@ -400,7 +400,7 @@ impl From<DrawRefusal> for Error {
     }
 }
 
-/// Why templates of an account were not changed.
+/// The reason templates of an account were not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum TemplateRefusal {
     /// It is unknown whether the change was made.
@@ -408,7 +408,7 @@ pub enum TemplateRefusal {
     Unclear {
         /// The profile.
         gateway: String,
-        /// Why it is unknown.
+        /// The reason the outcome is unknown.
         failure: InquiryFailure,
         /// The channel of the template.
         channel: TemplateChannel,
@@ -439,12 +439,12 @@ pub enum TemplateRefusal {
     },
 }
 
-/// Describes how many problems were found.
+/// Describes the number of problems found.
 fn describe_problem_count(findings: &[Finding]) -> String {
     let errors = findings.iter().filter(|finding| finding.is_error()).count() as u64;
-    let what =
+    let count =
         if errors > 0 { format_count(errors, "problem") + " found" } else { "the check is incomplete".to_owned() };
-    format!("{what}; nothing was sent")
+    format!("{count}; nothing was sent")
 }
 
 /// Describes an inquiry without a usable answer.

@@ -12,18 +12,18 @@ use campaign_manifest::RecipientSource;
 /// The differences between the inputs that a run began with and the current ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InputChanges {
-    /// Only the list.
+    /// The list changed, and nothing else.
     List {
         /// The list.
         list: String,
-        /// How it changed.
+        /// A description of the change.
         how: String,
     },
     /// Settings or texts of the campaign, and maybe its list.
     Campaign(Vec<String>),
     /// The copies of the run are lost.
     Copies {
-        /// The place of the copies.
+        /// The path of the copies.
         place: String,
         /// Whether the copies exist but are damaged.
         damaged: bool,
@@ -61,9 +61,9 @@ impl InputChanges {
     pub(crate) fn from_parts(settings: Vec<String>, list: Option<String>, name: &RecipientSource) -> Option<Self> {
         match (settings, list) {
             (settings, None) if settings.is_empty() => None,
-            (settings, Some(how)) if settings.is_empty() => Some(Self::List { list: name.to_string(), how }),
+            (settings, Some(change)) if settings.is_empty() => Some(Self::List { list: name.to_string(), how: change }),
             (mut settings, list) => {
-                settings.extend(list.map(|how| format!("the list `{name}` ({how})")));
+                settings.extend(list.map(|change| format!("the list `{name}` ({change})")));
                 Some(Self::Campaign(settings))
             }
         }
@@ -116,7 +116,7 @@ impl fmt::Display for ChangedInputs {
     }
 }
 
-/// Why a decision about rows in doubt was not recorded.
+/// The reason a decision about rows in doubt was not recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum DecisionRefusal {
     /// The decision does not apply to the state of a row.
@@ -146,7 +146,7 @@ pub enum DecisionRefusal {
     DuplicatesNotAccepted {
         /// The number of rows.
         rows: u64,
-        /// How many were accepted.
+        /// The number of duplicates that were accepted.
         said: Option<u64>,
     },
     /// A newer run replaced the run.
@@ -197,9 +197,9 @@ pub enum DecisionRefusal {
     },
 }
 
-fn describe_duplicates(rows: u64, said: Option<u64>) -> String {
+fn describe_duplicates(rows: u64, accepted_count: Option<u64>) -> String {
     let affected = format_count(rows, "row");
-    match said {
+    match accepted_count {
         None => format!("{} might get the message twice; no decision was recorded", format_count(rows, "recipient")),
         Some(other) => {
             format!(
@@ -210,7 +210,7 @@ fn describe_duplicates(rows: u64, said: Option<u64>) -> String {
     }
 }
 
-/// Why rows of a run cannot be retried.
+/// The reason rows of a run cannot be retried.
 #[derive(Debug, thiserror::Error)]
 pub enum RetryRefusal {
     /// Another run is unfinished.
@@ -246,7 +246,7 @@ pub enum RetryRefusal {
     Nothing {
         /// The run.
         run: String,
-        /// How many messages failed and were not included.
+        /// The number of messages that failed and were not included.
         failed: u64,
         /// The text that errors had to contain.
         error: Option<String>,
@@ -295,9 +295,9 @@ fn describe_nothing_to_retry(run: &str, failed: u64, error: Option<&str>, skippe
     if !excluded.is_empty() {
         message += &format!("; skipped: {}", excluded.join(" · "));
     }
-    for (rows, what) in [(delivered, "delivered"), (under_way, "still being delivered")] {
+    for (rows, status) in [(delivered, "delivered"), (under_way, "still being delivered")] {
         if rows > 0 {
-            message += &format!("; the gateway reports {} as {what}", format_count(rows, "message"));
+            message += &format!("; the gateway reports {} as {status}", format_count(rows, "message"));
         }
     }
     if failed > 0 {
@@ -306,14 +306,14 @@ fn describe_nothing_to_retry(run: &str, failed: u64, error: Option<&str>, skippe
     message
 }
 
-fn describe_unconfirmed(run: &str, rows: u64, said: Option<u64>) -> String {
+fn describe_unconfirmed(run: &str, rows: u64, accepted_count: Option<u64>) -> String {
     let messages = format_count(rows, "message");
-    let accepted = said.map(|said| format!(", but you accepted duplicates for {}", format_thousands(said)));
+    let accepted = accepted_count.map(|count| format!(", but you accepted duplicates for {}", format_thousands(count)));
     let accepted = accepted.unwrap_or_default();
     format!("the gateway did not confirm that {messages} in {run} failed on every channel{accepted}; nothing was sent")
 }
 
-/// Why a schedule was not changed.
+/// The reason a schedule was not changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScheduleRefusal {
     /// The campaign has no schedule.
@@ -357,10 +357,10 @@ pub enum ScheduleRefusal {
     },
 }
 
-/// Why a plan was not followed or not approved.
+/// The reason a plan was not followed or not approved.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanRefusal {
-    /// The ledger has no plan with this digest any more.
+    /// The ledger no longer has a plan with this digest.
     #[error("there is no plan `{digest}` in this ledger; plans are kept for {} days", Plan::KEPT_DAYS)]
     Unknown {
         /// The digest as given.
@@ -404,9 +404,9 @@ pub enum PlanRefusal {
         file: PathBuf,
         /// The gateway.
         gateway: String,
-        /// How many were planned.
+        /// The number of planned recipients.
         planned: u64,
-        /// How many would get a message now.
+        /// The number of recipients who would get a message now.
         now: u64,
     },
     /// The run has no recipients left and used no approval of the plan.
@@ -467,7 +467,7 @@ pub enum PlanRefusal {
         number: u64,
         /// The number of recipients of the edition with an unapproved message.
         sent: u64,
-        /// The largest number of recipients that needs no approval.
+        /// The maximum number of recipients that needs no approval.
         above: u32,
     },
     /// The profile names approvers, and no key was given.

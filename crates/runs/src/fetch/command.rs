@@ -11,7 +11,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use super::{FetchError, ListSpool, PipedInput};
 use campaign_manifest::ListCommand;
 
-/// How many bytes at the end of a program's error output are shown.
+/// The number of bytes shown from the end of a program's error output.
 const MAX_ERROR_OUTPUT: usize = 2_000;
 /// The size of the read buffer in bytes.
 const BUFFER_BYTES: usize = 1 << 16;
@@ -70,12 +70,12 @@ async fn copy_output(from: Option<impl AsyncRead + Unpin>, spool: &mut ListSpool
 /// Reads a stream and returns its end.
 async fn read_tail(from: Option<impl AsyncRead + Unpin>) -> String {
     let Some(mut from) = from else { return String::new() };
-    let (mut kept, mut buffer) = (Vec::new(), vec![0; MAX_ERROR_OUTPUT]);
+    let (mut tail, mut buffer) = (Vec::new(), vec![0; MAX_ERROR_OUTPUT]);
     while let Ok(count @ 1..) = from.read(&mut buffer).await {
-        kept.extend_from_slice(&buffer[..count]);
-        kept.drain(..kept.len().saturating_sub(MAX_ERROR_OUTPUT));
+        tail.extend_from_slice(&buffer[..count]);
+        tail.drain(..tail.len().saturating_sub(MAX_ERROR_OUTPUT));
     }
-    String::from_utf8_lossy(&kept).into_owned()
+    String::from_utf8_lossy(&tail).into_owned()
 }
 
 /// A program with its child processes. Dropping the group kills them.

@@ -25,7 +25,7 @@ use campaign_engine::report::{format_count, is_owned, write_run_recipients};
 use campaign_ledger::{Ledger, Run, RunProgress};
 use campaign_manifest::{NotificationMethod, PastRecipients, RecipientSource, SecretSource};
 
-/// What fetching needs in addition to the campaign.
+/// The context, besides the campaign, that fetching needs.
 #[derive(Clone, Copy)]
 pub struct FetchContext<'a> {
     /// The state folder, which holds the list while it is used.
@@ -40,15 +40,15 @@ pub struct FetchContext<'a> {
     pub observer: &'a RunObserver,
 }
 
-/// Why a list could not be fetched, with advice.
+/// The reason a list could not be fetched, with advice.
 struct FetchError {
-    why: String,
+    reason: String,
     help: Option<String>,
 }
 
 impl FetchError {
-    fn new(why: impl Into<String>) -> Self {
-        Self { why: why.into(), help: None }
+    fn new(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), help: None }
     }
 
     fn with_help(self, help: impl Into<String>) -> Self {
@@ -114,17 +114,17 @@ async fn fetch_within(
     limit: Duration,
 ) -> Result<ListSpool, FetchError> {
     let late = |_| {
-        let why = format!("the list did not arrive within {} s", limit.as_secs());
-        FetchError::new(why).with_help("increase `timeout`, or make the list smaller")
+        let reason = format!("the list did not arrive within {} s", limit.as_secs());
+        FetchError::new(reason).with_help("increase `timeout`, or make the list smaller")
     };
     tokio::time::timeout(limit, fetching).await.map_err(late).flatten()
 }
 
 /// The error for a list that could not be fetched. The finding points to the key of the list in the campaign file.
 fn unfetched_list_error(inputs: &Inputs, failed: FetchError) -> Error {
-    let (campaign, FetchError { why, help }) = (&inputs.campaign, failed);
+    let (campaign, FetchError { reason, help }) = (&inputs.campaign, failed);
     let recipients = &campaign.recipients;
-    let finding = Finding::new(&rules::RECIPIENTS_SOURCE, format!("cannot read the list ({recipients}): {why}"))
+    let finding = Finding::new(&rules::RECIPIENTS_SOURCE, format!("cannot read the list ({recipients}): {reason}"))
         .at(campaign.places.locate_key(&format!("recipients.{}", recipients.source_key())));
     Error::Findings(vec![match help {
         Some(help) => finding.help(help),
@@ -161,7 +161,7 @@ fn redact_secret(text: &str, secret: &SecretString) -> String {
     }
 }
 
-/// The most bytes of a list.
+/// The maximum number of bytes of a list.
 const MAX_BYTES: u64 = 4 << 30;
 
 /// A list that is being fetched.
@@ -169,8 +169,8 @@ struct ListSpool {
     out: BufWriter<File>,
     path: PathBuf,
     written: u64,
-    most: u64,
-    kept: bool,
+    max_bytes: u64,
+    is_kept: bool,
 }
 
 /// A list that was fetched.
@@ -196,7 +196,13 @@ impl ListSpool {
         let path = folder.join(format!("{:016x}", rand::random::<u64>()));
         let file = private::open_file(&path, ExistingFile::Truncate)?;
         file.lock()?;
-        Ok(Self { out: BufWriter::with_capacity(1 << 16, file), path, written: 0, most: MAX_BYTES, kept: false })
+        Ok(Self {
+            out: BufWriter::with_capacity(1 << 16, file),
+            path,
+            written: 0,
+            max_bytes: MAX_BYTES,
+            is_kept: false,
+        })
     }
 
     /// Whether the list is empty.
@@ -208,7 +214,7 @@ impl ListSpool {
     fn finish(mut self, place: String) -> io::Result<FetchedList> {
         self.out.flush()?;
         let lock = self.out.get_ref().try_clone()?;
-        self.kept = true;
+        self.is_kept = true;
         Ok(FetchedList { path: self.path.clone(), place: place.into(), _lock: lock })
     }
 }
@@ -216,8 +222,8 @@ impl ListSpool {
 impl Write for ListSpool {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.written += bytes.len() as u64;
-        if self.written > self.most {
-            return Err(io::Error::other(format!("the list is larger than {} GiB", self.most >> 30)));
+        if self.written > self.max_bytes {
+            return Err(io::Error::other(format!("the list is larger than {} GiB", self.max_bytes >> 30)));
         }
         self.out.write_all(bytes)?;
         Ok(bytes.len())
@@ -230,7 +236,7 @@ impl Write for ListSpool {
 
 impl Drop for ListSpool {
     fn drop(&mut self) {
-        if !self.kept {
+        if !self.is_kept {
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -254,7 +260,7 @@ impl Drop for FetchedList {
     }
 }
 
-/// How long messages without a final status are polled before their recipients are selected.
+/// The maximum time for which messages without a final status are polled before their recipients are selected.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// Fetches the recipients of an earlier run, which must have ended.
@@ -343,7 +349,7 @@ mod tests {
     fn oversized_list_is_refused_before_it_fills_the_disk() {
         let state = tempfile::tempdir().unwrap();
         let mut spool = ListSpool::new(state.path()).unwrap();
-        spool.most = 10;
+        spool.max_bytes = 10;
         spool.write_all(b"0123456789").unwrap();
         assert!(spool.write_all(b"0").unwrap_err().to_string().contains("larger than"));
         drop(spool);

@@ -236,7 +236,7 @@ impl ListWriter {
     }
 }
 
-/// Returns the query with each `:today` replaced by the database's parameter syntax, and how many were replaced.
+/// Returns the query with each `:today` replaced by the database's parameter syntax, and the number of replacements.
 fn bind_date(source: &ListQuery, parameter: &str) -> Result<(String, usize), FetchError> {
     let several =
         || FetchError::new("`sql` contains more than one statement").with_help("write a single `select` statement");
@@ -288,7 +288,7 @@ fn describe_error(error: &sqlx::Error, address: &SecretString) -> String {
 /// The date parameter of a query.
 const DATE_PARAMETER: &str = ":today";
 
-/// Replaces each `:today` in a query with `place`, and returns the new query and the count of replacements. Returns
+/// Replaces each `:today` in a query with `place`, and returns the new query and the number of replacements. Returns
 /// `None` if `sql` contains more than one statement.
 pub(super) fn replace_date(sql: &str, place: &str) -> Option<(String, usize)> {
     let (mut text, mut dates, mut rest) = (String::with_capacity(sql.len()), 0, sql);
@@ -356,10 +356,10 @@ pub(super) const LONG_VALUE: &[u8] = b"campaign: too long";
 /// `OFFSET 0` keeps the server from evaluating rows that the query itself omits, and from reordering the rows. The text
 /// form of a row contains extra quotes, at most as many as the row has characters.
 pub(super) fn bound_postgres_query(sql: &str) -> String {
-    let most = 4 * RECORD_LIMIT;
+    let max_length = 4 * RECORD_LIMIT;
     format!(
         "SELECT campaign_row.* FROM (SELECT * FROM (\n{sql}\n) AS campaign_query OFFSET 0) AS campaign_row \
-         WHERE CASE WHEN octet_length(campaign_row::text) <= {most} THEN true \
+         WHERE CASE WHEN octet_length(campaign_row::text) <= {max_length} THEN true \
          ELSE (left(campaign_row::text, 0) || '{LONG_ROW}')::boolean END"
     )
 }

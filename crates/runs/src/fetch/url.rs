@@ -20,7 +20,7 @@ use campaign_net::is_public;
 
 /// The user agent.
 const USER_AGENT: &str = concat!("campaign/", env!("CARGO_PKG_VERSION"));
-/// The most redirects that are followed.
+/// The maximum number of redirects that are followed.
 const MAX_REDIRECTS: usize = 5;
 
 pub(super) async fn fetch_from_url(source: &ListUrl, mut spool: ListSpool) -> Result<ListSpool, FetchError> {
@@ -91,9 +91,9 @@ fn check_redirect(from: &Url, to: Url, has_headers: bool, stays_public: bool) ->
     }
     let is_within = url_origin(from) == url_origin(&to);
     if has_headers && !is_within {
-        let why = "the server redirects to another host, and headers are not sent to other hosts";
+        let reason = "the server redirects to another host, and headers are not sent to other hosts";
         return Err(
-            FetchError::new(why).with_help("if the other host may receive the headers, use its address instead")
+            FetchError::new(reason).with_help("if the other host may receive the headers, use its address instead")
         );
     }
     if to.scheme() != "https" && !is_within {
@@ -148,13 +148,13 @@ fn describe_error(error: &reqwest::Error) -> FetchError {
 
 /// Content encodings that a list can have: decoding recognizes them by their first bytes.
 const READABLE_ENCODINGS: [&str; 4] = ["identity", "gzip", "x-gzip", "zstd"];
-/// How many bytes of a body show whether it is a web page.
+/// The number of bytes of a body that show whether it is a web page.
 pub(super) const SNIFFED_BYTES: usize = 256;
 
 /// Refuses a response whose status is not 200.
 pub(super) fn check_status(status: StatusCode) -> Result<(), FetchError> {
     let number = status.as_u16();
-    let (why, help) = match number {
+    let (reason, help) = match number {
         200 => return Ok(()),
         304 => ("the server responded that the list has not changed (status 304)".to_owned(), INCOMPLETE_HELP),
         300..=399 => (format!("the server redirects with an unsupported status ({number})"), "check the address"),
@@ -170,7 +170,7 @@ pub(super) fn check_status(status: StatusCode) -> Result<(), FetchError> {
         404 | 410 => (format!("the server returned status {number}"), "check the address"),
         _ => (format!("the server returned status {number}"), "try again later, or contact the provider of the list"),
     };
-    Err(FetchError::new(why).with_help(help))
+    Err(FetchError::new(reason).with_help(help))
 }
 
 /// The advice about an incomplete response.
@@ -191,16 +191,15 @@ pub(super) fn check_headers(version: Version, headers: &HeaderMap) -> Result<(),
     }
     let encoding = header_text(headers, CONTENT_ENCODING);
     if !encoding.is_empty() && !READABLE_ENCODINGS.contains(&encoding.as_str()) {
-        let why = format!("the content encoding `{encoding}` is not supported");
-        return Err(FetchError::new(why).with_help("add `Accept-Encoding: identity` under `headers`"));
+        let reason = format!("the content encoding `{encoding}` is not supported");
+        return Err(FetchError::new(reason).with_help("add `Accept-Encoding: identity` under `headers`"));
     }
     // Without either header, the list ends with the connection, even if the connection breaks.
     let marks_its_end = headers.contains_key(CONTENT_LENGTH) || headers.contains_key(TRANSFER_ENCODING);
     if version <= Version::HTTP_11 && !marks_its_end {
-        let why = "the response has no `Content-Length`, so a truncated list would look complete";
-        return Err(
-            FetchError::new(why).with_help("configure the server to send `Content-Length` or to use chunked encoding")
-        );
+        let reason = "the response has no `Content-Length`, so a truncated list would look complete";
+        return Err(FetchError::new(reason)
+            .with_help("configure the server to send `Content-Length` or to use chunked encoding"));
     }
     Ok(())
 }
@@ -228,7 +227,7 @@ fn header_text(headers: &HeaderMap, name: HeaderName) -> String {
 mod tests {
     use super::*;
 
-    /// Returns the target of a redirect, or the reason why the redirect is refused.
+    /// Returns the target of a redirect, or the reason the redirect is refused.
     fn redirect_result(from: &str, to: &str, has_headers: bool, stays_public: bool) -> Result<String, String> {
         let from: Url = from.parse().unwrap();
         let to = from.join(to).unwrap();
@@ -244,7 +243,7 @@ mod tests {
         }
         let loopback = "http://127.0.0.1:8025/people.csv";
         assert!(redirect_result(loopback, "/new.csv", true, false).is_ok(), "a redirect within the host is allowed");
-        for (from, to, has_headers, why) in [
+        for (from, to, has_headers, expected_reason) in [
             (from, "https://files.example/new.csv", true, "another host"),
             (from, "https://crm.example:8443/new.csv", true, "another host"),
             (from, "http://files.example/new.csv", false, "without https"),
@@ -255,8 +254,8 @@ mod tests {
             (from, "https://:secret@crm.example/new.csv", false, "a user name or a password"),
             (loopback, "http://127.0.0.1:8026/people.csv", false, "without https"),
         ] {
-            let refused = redirect_result(from, to, has_headers, true).unwrap_err();
-            assert!(refused.contains(why) && !refused.contains("example"), "{to}: {refused}");
+            let error = redirect_result(from, to, has_headers, true).unwrap_err();
+            assert!(error.contains(expected_reason) && !error.contains("example"), "{to}: {error}");
         }
     }
 

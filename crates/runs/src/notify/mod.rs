@@ -26,9 +26,9 @@ use campaign_ledger::{
 };
 use campaign_manifest::{NotificationMethod, NotifySettings};
 
-/// How many notices a merged notice lists.
+/// The maximum number of notices that a merged notice lists.
 const MAX_LISTED: usize = 20;
-/// The most characters of a text. Telegram accepts 4096.
+/// The maximum number of characters of a text. Telegram accepts 4096.
 const MAX_CHARACTERS: usize = 3_500;
 
 /// Creates a notification for a notice if the settings select the notice's occasion.
@@ -52,7 +52,7 @@ pub fn run_notice(
     at: jiff::Timestamp,
 ) -> Notice {
     let doubt = counts.get(RowState::InDoubt) + counts.get(RowState::Unresolved);
-    let how = match (occasion, &why) {
+    let outcome = match (occasion, &why) {
         (NotificationEvent::Doubt, Some(why)) => format!("stopped with {} in doubt: {why}", format_count(doubt, "row")),
         (NotificationEvent::Doubt, None) => format!("finished with {} in doubt", format_count(doubt, "row")),
         (_, Some(why)) => format!("stopped: {why}"),
@@ -64,7 +64,7 @@ pub fn run_notice(
         run: Some(run.name()),
         gateway: run.gateway.clone(),
         text: format!(
-            "{} through {}: {how} · {}",
+            "{} through {}: {outcome} · {}",
             run.name(),
             run.gateway,
             format_counts_with_partial(counts, in_part)
@@ -102,19 +102,19 @@ fn truncate_text(text: String) -> String {
 
 /// The time after a notification during which further ones to the same target wait and are merged.
 const MERGE_INTERVAL: Duration = Duration::from_secs(60);
-/// How long the delivery of a notification is retried.
+/// The time after which the delivery of a notification is no longer retried.
 const GIVE_UP_AFTER: SignedDuration = SignedDuration::from_hours(1);
-/// How long a claim of notifications lasts. It is longer than a delivery takes.
+/// The duration of a claim of notifications. It is longer than a delivery takes.
 const CLAIM_TIME: Duration = Duration::from_secs(60);
 /// The timeout of a receiver if no command waits for the delivery.
 const RECEIVER_TIMEOUT: Duration = Duration::from_secs(10);
 /// The timeout of a receiver at the end of a run, when a command waits.
 const RUN_END_TIMEOUT: Duration = Duration::from_secs(4);
-/// How often the ledger is checked for due notifications.
+/// The interval between checks of the ledger for due notifications.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// The shortest and the longest wait before another try.
 const RETRY_DELAYS: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
-/// How many receivers are notified at a time.
+/// The maximum number of receivers that are notified at a time.
 const MAX_CONCURRENT: usize = 8;
 /// The lock of the one process that delivers the notifications of all processes. No campaign can have this name.
 const NOTIFIER_LOCK: (&str, &str) = ("serve.notifications", "all");
@@ -369,10 +369,13 @@ mod delivery_tests {
         let command = |word: &str| NotificationMethod::Command(vec![word.to_owned()]);
         let json = |method: &NotificationMethod| serde_json::to_string(method).unwrap();
         let post = r#"{"post":{"url":{"env":"URL"},"form":"json","local":false}}"#;
-        let (own, none) = (AllowedPrograms::OfProfile(Some(command("own"))), AllowedPrograms::OfProfile(None));
-        for (programs, word, allowed) in
-            [(&AllowedPrograms::All, "other", true), (&own, "own", true), (&own, "other", false), (&none, "own", false)]
-        {
+        let (restricted, none) = (AllowedPrograms::OfProfile(Some(command("own"))), AllowedPrograms::OfProfile(None));
+        for (programs, word, allowed) in [
+            (&AllowedPrograms::All, "other", true),
+            (&restricted, "own", true),
+            (&restricted, "other", false),
+            (&none, "own", false),
+        ] {
             assert_eq!(programs.allows(&json(&command(word))), allowed, "{programs:?} {word}");
             assert!(programs.allows(post), "{programs:?}");
         }

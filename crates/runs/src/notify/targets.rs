@@ -23,7 +23,7 @@ use campaign_net::{http_client, is_public};
 /// The user agent.
 const USER_AGENT: &str = concat!("campaign/", env!("CARGO_PKG_VERSION"));
 
-/// Why a URL is refused.
+/// The reason for refusing a URL with a private address.
 const PRIVATE_ADDRESS: &str = "the URL points to this machine or its local network; set `local: true` to allow this";
 
 /// Parses a secret URL. Errors do not contain the URL.
@@ -68,7 +68,7 @@ fn describe_error(error: &reqwest::Error) -> String {
     description.to_owned()
 }
 
-/// Why a request to a URL of the user failed. The original error contains the URL, which might be a secret.
+/// The reason a request to a URL of the user failed. The original error contains the URL, which might be a secret.
 pub(crate) enum RequestFailure {
     /// The host has a private address.
     PrivateAddress,
@@ -235,8 +235,8 @@ mod tests {
             "https://169.254.169.254/s3cret",
             "https://[::ffff:192.168.0.1]:8443/s3cret",
         ] {
-            let refused = parse_address(address, false).unwrap_err();
-            assert!(refused.contains("local: true") && !refused.contains("s3cret"), "{refused}");
+            let error = parse_address(address, false).unwrap_err();
+            assert!(error.contains("local: true") && !error.contains("s3cret"), "{error}");
             assert!(parse_address(address, true).is_ok());
         }
         assert!(parse_address("https://8.8.8.8/s3cret", false).is_ok());
@@ -250,11 +250,10 @@ mod tests {
     async fn host_name_that_resolves_to_loopback_is_refused() {
         let body = String::new();
         let url = "https://localhost:1/s3cret".parse().unwrap();
-        let refused =
-            send_post(NotificationPost { url, media_type: "text/plain", body }, false, Duration::from_secs(5))
-                .await
-                .unwrap_err();
-        assert_eq!(refused, PRIVATE_ADDRESS);
+        let error = send_post(NotificationPost { url, media_type: "text/plain", body }, false, Duration::from_secs(5))
+            .await
+            .unwrap_err();
+        assert_eq!(error, PRIVATE_ADDRESS);
     }
 }
 
@@ -292,10 +291,10 @@ mod payload_tests {
         .unwrap();
         assert_eq!(to, "https://api.telegram.org/bot1:X/sendMessage?a=b");
         assert_eq!(body, json!({ "chat_id": "-100", "text": "x" }));
-        let refused =
+        let error =
             post_form(&NotificationFormat::TelegramBot, "https://api.telegram.org/bot1:SECRET/sendMessage", "x")
                 .unwrap_err();
-        assert!(refused.contains("chat_id") && !refused.contains("SECRET"), "{refused}");
+        assert!(error.contains("chat_id") && !error.contains("SECRET"), "{error}");
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub struct WeakerRule {
     pub now: String,
     /// The person who recorded the rule.
     pub by: String,
-    /// When the rule was recorded.
+    /// The time at which the rule was recorded.
     pub at: Timestamp,
 }
 
@@ -123,16 +123,16 @@ async fn load_governing_rules(
 fn select_governing<'r>(records: &'r [StoredApprovalRule], profile: &Profile) -> Vec<&'r StoredApprovalRule> {
     let account_rule = records.iter().rfind(|record| record.account == profile.account);
     let profile_rule = records.iter().rfind(|record| record.gateway == profile.name);
-    let own = account_rule.into_iter().chain(profile_rule);
+    let rules = account_rule.into_iter().chain(profile_rule);
     if account_rule.is_some() {
-        return own.collect();
+        return rules.collect();
     }
     let hosts = list_hosts(profile);
-    let mut by_account = BTreeMap::new();
+    let mut rules_by_account = BTreeMap::new();
     for record in records.iter().filter(|record| record.hosts.iter().any(|host| hosts.contains(host))) {
-        by_account.insert(&record.account, record);
+        rules_by_account.insert(&record.account, record);
     }
-    own.chain(by_account.into_values()).collect()
+    rules.chain(rules_by_account.into_values()).collect()
 }
 
 fn list_hosts(profile: &Profile) -> Vec<String> {

@@ -57,9 +57,9 @@ pub async fn review_plan(adapters: &Adapters, prefix: &str) -> Result<PlanReview
 /// An approval in advance for the occurrences of a schedule.
 #[derive(Clone, Copy, Debug)]
 pub struct StandingApproval {
-    /// When the approval expires.
+    /// The time at which the approval expires.
     pub until: Timestamp,
-    /// The most recipients of each occurrence.
+    /// The maximum number of recipients of each occurrence.
     pub up_to: u64,
 }
 
@@ -119,8 +119,8 @@ fn find_signer(review: &PlanReview, profile: &Profile, key: Option<&PrivateKey>)
             Err(Error::Plan(PlanRefusal::NeedsKey { digest: review.digest.clone(), gateway: gateway() }))
         }
         (Some(rule), Some(key)) => {
-            let own = key.public_key();
-            let known = rule.by.iter().find(|(_, public)| Some(*public) == own);
+            let public_key = key.public_key();
+            let known = rule.by.iter().find(|(_, public)| Some(*public) == public_key);
             let unknown = || Error::Plan(PlanRefusal::UnknownKey { gateway: gateway() });
             known.map(|(name, _)| name.clone()).ok_or_else(unknown)
         }
@@ -136,9 +136,9 @@ impl PlanReview {
     async fn load(adapters: &Adapters, digest: String, planned: PlannedCampaign) -> Result<Self, Error> {
         let inputs = Arc::new(load_planned_inputs(adapters, &planned)?);
         let rule = inputs.destination.profile().and_then(|profile| profile.approval.as_ref());
-        let given = load_approvals(adapters.ledger.as_ref(), &digest, rule).await?;
-        if let Some(given) = find_usable_approval(&given, (adapters.clock)(), planned.messages) {
-            return Err(Error::Plan(PlanRefusal::Approved { digest, by: given.by.clone() }));
+        let approvals = load_approvals(adapters.ledger.as_ref(), &digest, rule).await?;
+        if let Some(approval) = find_usable_approval(&approvals, (adapters.clock)(), planned.messages) {
+            return Err(Error::Plan(PlanRefusal::Approved { digest, by: approval.by.clone() }));
         }
         // Checked before the list is fetched, because fetching can start a program.
         planned.refuse_other_resources(&digest, &inputs)?;
@@ -176,9 +176,9 @@ impl PlanReview {
         if list_valid_digests(&now, destination, &options)?.contains(&self.digest) {
             return Ok(());
         }
-        let what = self.planned.describe_differences(&now, destination, &options);
+        let differences = self.planned.describe_differences(&now, destination, &options);
         let (file, gateway) = (self.inputs.campaign.file.clone(), self.inputs.campaign.brief.gateway.clone());
-        Err(Error::Plan(PlanRefusal::Changed { digest: self.digest.clone(), file, gateway, what }))
+        Err(Error::Plan(PlanRefusal::Changed { digest: self.digest.clone(), file, gateway, what: differences }))
     }
 }
 
@@ -210,11 +210,11 @@ pub async fn count_approvals(
     schedule: &ActiveSchedule,
     digest: &str,
 ) -> Result<usize, LedgerError> {
-    let (own, all) = (
+    let (own_approvals, all) = (
         ledger.list_approvals(ApprovalFilter::Digest(digest)).await?,
         ledger.list_approvals(ApprovalFilter::Digest(&standing_digest(schedule))).await?,
     );
-    Ok(own.len() + all.len())
+    Ok(own_approvals.len() + all.len())
 }
 
 /// Finds the digest of the plan for an occurrence. Returns `None` if the occurrence has no plan.
@@ -272,8 +272,8 @@ pub(crate) async fn find_test_approval(
     let messages = planned.messages;
     let digest = store_plan(adapters, planned, &inputs.destination).await?;
     let rule = inputs.destination.profile().and_then(|profile| profile.approval.as_ref());
-    let given = load_approvals(adapters.ledger.as_ref(), &digest, rule).await?;
-    Ok(find_usable_approval(&given, (adapters.clock)(), messages).cloned().ok_or(digest))
+    let approvals = load_approvals(adapters.ledger.as_ref(), &digest, rule).await?;
+    Ok(find_usable_approval(&approvals, (adapters.clock)(), messages).cloned().ok_or(digest))
 }
 
 /// The address at which a pending operation can be reviewed. The operation exists only in the memory of the process
@@ -288,7 +288,7 @@ pub struct PendingRequest {
     pub token: String,
 }
 
-/// How long the approval of a single operation is valid.
+/// The time for which the approval of a single operation is valid.
 const VALID_FOR: SignedDuration = SignedDuration::from_hours(1);
 
 /// Stores where a pending operation can be reviewed.

@@ -32,12 +32,12 @@ pub(crate) struct RequiredPlan {
 /// Finds the plan whose digest has this prefix.
 pub(super) async fn find_plan(ledger: &dyn Ledger, digest: &str) -> Result<Plan, Error> {
     let mut found = ledger.find_plans(&digest.to_lowercase()).await?;
-    let refused = match (found.len(), digest.is_empty()) {
+    let refusal = match (found.len(), digest.is_empty()) {
         (1, false) => return Ok(found.remove(0)),
         (0, _) | (_, true) => PlanRefusal::Unknown { digest: digest.to_owned() },
         _ => PlanRefusal::Ambiguous { digest: digest.to_owned() },
     };
-    Err(Error::Plan(refused))
+    Err(Error::Plan(refusal))
 }
 
 /// Whether an approval is signed by an approver in the rule; without a rule, every approval is valid.
@@ -75,7 +75,7 @@ impl RequiredPlan {
         Ok(Some(Self { digest, planned, approvals }))
     }
 
-    /// The count of planned messages, or the count of approved messages if the plan is in another ledger.
+    /// The number of planned messages, or the number of approved messages if the plan is in another ledger.
     pub(super) fn count_messages(&self) -> u64 {
         let approved = || self.approvals.iter().map(|stored| stored.approval.up_to).max();
         self.planned.as_ref().map(|planned| planned.messages).or_else(approved).unwrap_or(0)
@@ -239,9 +239,9 @@ impl Session {
         for options in &options {
             known.extend(list_valid_digests(frozen, &self.inputs().destination, options)?);
         }
-        let own = self.find_used_approval(run, &known).await?;
+        let used_approval = self.find_used_approval(run, &known).await?;
         let approved = sent - unapproved;
-        if let Some(approval) = own.filter(|approval| approved < approval.up_to) {
+        if let Some(approval) = used_approval.filter(|approval| approved < approval.up_to) {
             let left = approval.up_to - approved;
             // With a limit, only some of the remaining recipients were approved, so `left` caps their number.
             if number <= left || self.launch.request.limit.is_some() {
@@ -280,8 +280,8 @@ impl Session {
             options.extend(planned.map(|planned| planned.options.with_resources_of(self.inputs())));
         }
         let known = options.iter().map(|options| list_valid_digests(frozen, &self.inputs().destination, options));
-        let own = self.find_used_approval(run, &known.collect::<Result<Vec<_>, _>>()?.concat()).await?;
-        match own.filter(|approval| number <= approval.up_to) {
+        let used_approval = self.find_used_approval(run, &known.collect::<Result<Vec<_>, _>>()?.concat()).await?;
+        match used_approval.filter(|approval| number <= approval.up_to) {
             Some(_) => Ok(()),
             None => Err(self.unapproved_error(None, total)),
         }
@@ -327,8 +327,8 @@ impl Session {
 
     /// Counts the rows with a message, and the rows with an unapproved message.
     async fn count_sent(&self, run: &Run, snapshot: &Snapshot) -> Result<(u64, u64), Error> {
-        let touched = RowState::ALL.into_iter().filter(|state| !UNTOUCHED.contains(state));
-        let sent: u64 = touched.map(|state| snapshot.counts.get(state)).sum();
+        let touched_rows = RowState::ALL.into_iter().filter(|state| !UNTOUCHED.contains(state));
+        let sent: u64 = touched_rows.map(|state| snapshot.counts.get(state)).sum();
         let (Some(rule), ledger) = (self.live_rule(), self.adapters.ledger.as_ref()) else { return Ok((sent, sent)) };
         let approvals = ledger.list_approvals(ApprovalFilter::Run(run.key)).await?;
         let Some(since) = find_approval_time(run, &approvals, rule) else { return Ok((sent, sent)) };
@@ -345,8 +345,9 @@ impl Session {
             .await?
             .into_iter()
             .map(|stored| stored.approval);
-        let mut own = used.filter(|own| digests.contains(&own.digest) && is_valid_approval(own, self.approval_rule()));
-        Ok(own.next())
+        let mut valid_approvals = used
+            .filter(|approval| digests.contains(&approval.digest) && is_valid_approval(approval, self.approval_rule()));
+        Ok(valid_approvals.next())
     }
 
     /// Finds the approval of an occurrence, or of all occurrences of its schedule. A person who starts a run names a
@@ -362,9 +363,9 @@ impl Session {
             return Ok(None);
         };
         let ledger = self.adapters.ledger.as_ref();
-        let own =
+        let used_approval =
             list_valid_digests(now, &self.inputs().destination, &PlanOptions::from_request(request, self.inputs()))?;
-        for digest in own.iter().chain([schedule_digest]) {
+        for digest in used_approval.iter().chain([schedule_digest]) {
             let found = load_approvals(ledger, digest, self.approval_rule()).await?;
             if let Some(approval) = find_usable_approval(&found, (self.adapters.clock)(), total.number) {
                 return Ok(Some(approval.clone()));
@@ -392,13 +393,13 @@ impl Session {
             }
         }
         let planned = plan.planned.as_ref().zip(options.first());
-        let what = planned.map(|(planned, options)| planned.describe_differences(now, destination, options));
+        let differences = planned.map(|(planned, options)| planned.describe_differences(now, destination, options));
         let campaign = &self.inputs().campaign;
         Err(Error::Plan(PlanRefusal::Changed {
             digest: plan.digest.clone(),
             file: campaign.file.clone(),
             gateway: campaign.brief.gateway.clone(),
-            what: what.unwrap_or_default(),
+            what: differences.unwrap_or_default(),
         }))
     }
 

@@ -78,7 +78,7 @@ pub struct PlannedCampaign {
     pub options: PlanOptions,
     /// The number of rows in the list.
     pub rows: u64,
-    /// The most recipients who get a message.
+    /// The maximum number of recipients who get a message.
     pub messages: u64,
     /// The rows of the list by their state.
     pub counts: StateCounts,
@@ -95,7 +95,7 @@ pub struct PlannedCampaign {
 pub struct PlanOptions {
     /// Only these rows, such as `2-51,60`.
     pub rows: Option<String>,
-    /// The most rows.
+    /// The maximum number of rows.
     pub limit: Option<u64>,
     /// Whether all recipients get the message again.
     pub again: bool,
@@ -158,8 +158,8 @@ impl PlanContent {
 /// The digest omits the date, opt-outs and earlier messages, which only reduce messages or change values in the same
 /// texts.
 fn compute_digest(inputs: &FrozenInputs, destination: &Destination, options: &PlanOptions) -> Result<String, Error> {
-    let json = |what: serde_json::Result<Vec<u8>>| {
-        what.map_err(|error| Error::Storage(format!("cannot encode the plan: {error}")))
+    let json = |result: serde_json::Result<Vec<u8>>| {
+        result.map_err(|error| Error::Storage(format!("cannot encode the plan: {error}")))
     };
     let digest = Digest::new().with(DIGEST_DOMAIN).with(json(serde_json::to_vec(&inputs.brief))?);
     // Plans of earlier versions kept spaces around cells.
@@ -189,8 +189,8 @@ impl PlannedCampaign {
         options: &PlanOptions,
     ) -> Vec<String> {
         let (then, brief) = (&self.inputs.brief, &now.brief);
-        let mut what = Vec::new();
-        let mut note = |differs: bool, words: &str| what.extend(differs.then(|| words.to_owned()));
+        let mut differences = Vec::new();
+        let mut note = |differs: bool, words: &str| differences.extend(differs.then(|| words.to_owned()));
         note(then.name != brief.name, "`name`");
         note(then.title != brief.title, "`title`");
         note(then.gateway != brief.gateway, "the gateway");
@@ -206,7 +206,7 @@ impl PlannedCampaign {
         note(same_gateway && self.options.countries != options.countries, "`policy.countries` in the profile");
         note(self.options.on_in_doubt != options.on_in_doubt, "`delivery.on_in_doubt`");
         note(self.inputs.trims_cells != now.trims_cells, "the handling of spaces around cell values");
-        what.extend(self.resource_differences(options, same_gateway));
+        differences.extend(self.resource_differences(options, same_gateway));
         let list = (self.inputs.recipients_sha256 != now.recipients_sha256).then(|| "the list".to_owned());
         let texts = list_differing_texts(&self.inputs, now);
         // The names of the differing texts are more specific than `TEXTS_DIFFER`.
@@ -214,11 +214,11 @@ impl PlannedCampaign {
             TEXTS_DIFFER if !texts.is_empty() => texts.clone(),
             _ => vec![words],
         };
-        what.extend(self.inputs.describe_differences(brief, &now.includes, list).into_iter().flat_map(named));
-        if what.is_empty() {
-            what.push("the campaign file".to_owned());
+        differences.extend(self.inputs.describe_differences(brief, &now.includes, list).into_iter().flat_map(named));
+        if differences.is_empty() {
+            differences.push("the campaign file".to_owned());
         }
-        what
+        differences
     }
 }
 
@@ -305,8 +305,8 @@ impl PlanOptions {
     /// Converts the options to the form that an earlier version recorded, if the digest of that version covers
     /// everything in the campaign.
     ///
-    /// That digest does not cover programs, URLs and suppression lists. An occurrence is an exception: the schedule
-    /// compares the whole campaign file, and the occurrence could not be planned again.
+    /// The earlier digest does not cover programs, URLs and suppression lists. An occurrence is an exception: the
+    /// schedule compares the whole campaign file, and the occurrence could not be planned again.
     fn to_earlier_version(&self) -> Option<Self> {
         let is_known = self.on_in_doubt.is_none() && self.resources.keys().all(|key| is_covered(key));
         let earlier = || Self { resources: BTreeMap::new(), on_in_doubt: None, countries: None, ..self.clone() };
@@ -341,12 +341,12 @@ impl PlannedCampaign {
     pub(crate) fn refuse_other_resources(&self, digest: &str, inputs: &Inputs) -> Result<(), Error> {
         let now = self.options.clone().with_resources_of(inputs);
         let is_same_gateway = self.inputs.brief.gateway == inputs.campaign.brief.gateway;
-        let what = self.resource_differences(&now, is_same_gateway);
-        if what.is_empty() {
+        let differences = self.resource_differences(&now, is_same_gateway);
+        if differences.is_empty() {
             return Ok(());
         }
         let (file, gateway) = (inputs.campaign.file.clone(), inputs.campaign.brief.gateway.clone());
-        Err(Error::Plan(PlanRefusal::Changed { digest: digest.to_owned(), file, gateway, what }))
+        Err(Error::Plan(PlanRefusal::Changed { digest: digest.to_owned(), file, gateway, what: differences }))
     }
 
     /// Describes the programs, URLs and sources that differ from the plan. If the plan is for another gateway, the

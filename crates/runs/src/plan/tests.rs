@@ -79,8 +79,8 @@ impl ApprovalWorld {
     }
 
     /// Writes a list of this many recipients.
-    fn write_list(&self, people: u32) {
-        let rows: String = (1..=people).map(|number| format!("+38050000000{number}\n")).collect();
+    fn write_list(&self, recipients: u32) {
+        let rows: String = (1..=recipients).map(|number| format!("+38050000000{number}\n")).collect();
         self.write("sale.csv", &format!("phone\n{rows}"));
     }
 
@@ -109,11 +109,11 @@ impl ApprovalWorld {
 
     /// Stores a plan as an earlier version did, without programs, URLs and sources, and returns its digest.
     async fn store_earlier_plan(&self, inputs: Arc<Inputs>, request: &RunRequest) -> String {
-        let made = create_plan(&self.world.adapters, &inputs, request).await.unwrap();
-        let options = PlanOptions { resources: BTreeMap::new(), on_in_doubt: None, ..made.planned.options.clone() };
-        let earlier = PlannedCampaign { options, ..made.planned };
+        let plan = create_plan(&self.world.adapters, &inputs, request).await.unwrap();
+        let options = PlanOptions { resources: BTreeMap::new(), on_in_doubt: None, ..plan.planned.options.clone() };
+        let earlier = PlannedCampaign { options, ..plan.planned };
         let digest = store_plan(&self.world.adapters, earlier, &inputs.destination).await.unwrap();
-        assert_ne!(digest, made.digest);
+        assert_ne!(digest, plan.digest);
         digest
     }
 
@@ -192,7 +192,7 @@ async fn approval_covers_only_later_messages() {
 }
 
 #[tokio::test]
-async fn approved_messages_do_not_count_toward_the_limit() {
+async fn approved_messages_do_not_count_towards_the_limit() {
     let fixture = ApprovalWorld::new(2).await;
     let digest = fixture.sign_plan(&RunRequest::default()).await;
     expect_ended(fixture.send(RunRequest { plan: Some(digest), ..RunRequest::default() }).await);
@@ -224,8 +224,8 @@ async fn account_keeps_its_approval_rule_until_a_person_weakens_it() {
     let weaker = fixture.rule.replace("above: 2", "above: 50");
     for rule in ["", weaker.as_str()] {
         fixture.write_profile(rule);
-        let refused = fixture.send(RunRequest::default()).await;
-        assert!(matches!(refused, Err(Error::WeakerApproval(_))), "{rule}: {refused:?}");
+        let result = fixture.send(RunRequest::default()).await;
+        assert!(matches!(result, Err(Error::WeakerApproval(_))), "{rule}: {result:?}");
     }
     let stricter = fixture.rule.replace("above: 2", "above: 1");
     fixture.write_profile(&stricter);
@@ -240,7 +240,7 @@ async fn another_profile_cannot_replace_an_accounts_approval_rule() {
     let fixture = ApprovalWorld::new(2).await;
     assert_eq!(unapproved_counts(fixture.send(RunRequest::default()).await), (3, 0));
     let (_, eve) = PrivateKey::generate_pair().unwrap();
-    let own = format!("  approval: {{ above: 1000, by: {{ Eve: \"{eve}\" }} }}\n");
+    let approval_key = format!("  approval: {{ above: 1000, by: {{ Eve: \"{eve}\" }} }}\n");
     let profile = |name: &str, host: &str, keys: &str| {
         format!("{name}:\n  base_url: https://{host}\n  api_key: {{ file: key }}\n  rate: 10/s\n{keys}")
     };
@@ -252,19 +252,19 @@ async fn another_profile_cannot_replace_an_accounts_approval_rule() {
         let inputs = Inputs::load(&file, Some(name), &adapters.profiles, day).unwrap();
         create_plan(adapters, &Arc::new(inputs), &RunRequest::default()).await
     };
-    let fresh = format!("  account: fresh\n{own}");
+    let fresh = format!("  account: fresh\n{approval_key}");
     for (name, host, keys) in [
         ("account", "gateway.example", "  account: fresh\n"),
         ("dot", "gateway.example.", ""),
         ("own-rule", "gateway.example", &fresh),
         ("async", "second.example", "  async_url: https://gateway.example\n"),
     ] {
-        let refused = plan_through(name, profile(name, host, keys)).await;
-        assert!(matches!(refused, Err(Error::WeakerApproval(_))), "{name}: {refused:?}");
+        let result = plan_through(name, profile(name, host, keys)).await;
+        assert!(matches!(result, Err(Error::WeakerApproval(_))), "{name}: {result:?}");
     }
     plan_through("launder", profile("launder", "second.example", &fresh)).await.unwrap();
     fixture.world.adapters.ledger.remember_host("launder", "gateway.example", HostChange::Replace).await.unwrap();
-    let laundered = plan_through("launder", profile("launder", "gateway.example", &own)).await;
+    let laundered = plan_through("launder", profile("launder", "gateway.example", &approval_key)).await;
     assert!(matches!(laundered, Err(Error::WeakerApproval(_))), "{laundered:?}");
     fixture.write_profile(&fixture.rule);
     assert_eq!(unapproved_counts(fixture.send(RunRequest::default()).await), (3, 0), "the first profile is unchanged");
@@ -299,14 +299,14 @@ async fn earlier_plan_that_omits_the_notify_program_is_refused() {
     let fixture = ApprovalWorld::new(2).await;
     fixture.write("sale.yaml", &campaign_text(NOTIFY));
     let digest = fixture.store_earlier_plan(fixture.inputs(None), &RunRequest::default()).await;
-    let refused = |error| match error {
+    let differences = |error| match error {
         Error::Plan(PlanRefusal::Changed { what, .. }) => what,
         other => panic!("{other:?}"),
     };
     let named = ["the program `notify.command` (which an earlier version of campaign did not record in the plan)"];
-    assert_eq!(refused(fixture.approve(&digest).await.unwrap_err()), named);
+    assert_eq!(differences(fixture.approve(&digest).await.unwrap_err()), named);
     let sent = fixture.send(RunRequest { plan: Some(digest), ..RunRequest::default() }).await;
-    assert_eq!(refused(sent.unwrap_err()), named);
+    assert_eq!(differences(sent.unwrap_err()), named);
 }
 
 #[tokio::test]

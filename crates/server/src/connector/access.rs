@@ -151,13 +151,15 @@ impl KeyAccess {
 
 /// Whether a key is the profile's current key.
 fn is_profile_key(key: &SecretString, profile: &Profile) -> bool {
-    let same = |own: &SecretString| own.expose_secret().as_bytes().ct_eq(key.expose_secret().as_bytes()).into();
-    read_api_key(profile).is_ok_and(|own| same(&own))
+    let same = |profile_key: &SecretString| {
+        profile_key.expose_secret().as_bytes().ct_eq(key.expose_secret().as_bytes()).into()
+    };
+    read_api_key(profile).is_ok_and(|profile_key| same(&profile_key))
 }
 
-/// How long a key counts as accepted.
+/// The time for which an accepted key needs no new inquiry.
 const ACCEPTED_TTL: Duration = Duration::from_secs(600);
-/// How long a rejected key is rejected without an inquiry.
+/// The time for which a rejected key is rejected without an inquiry.
 const REFUSED_TTL: Duration = Duration::from_secs(10);
 /// The maximum number of accepted keys, and of rejected keys.
 const MAX_KEYS: usize = 4_096;
@@ -187,7 +189,7 @@ pub(super) struct KnownKeys {
 #[derive(Debug, Default)]
 struct KeyTimes {
     accepted: HashMap<KeyHash, Instant>,
-    refused: HashMap<KeyHash, Instant>,
+    rejected: HashMap<KeyHash, Instant>,
 }
 
 impl KnownKeys {
@@ -203,7 +205,7 @@ impl KnownKeys {
             keys.get(&key).is_some_and(|at| now.saturating_duration_since(*at) < time)
         };
         match () {
-            () if within(&keys.refused, REFUSED_TTL) => KeyStatus::Refused,
+            () if within(&keys.rejected, REFUSED_TTL) => KeyStatus::Refused,
             () if within(&keys.accepted, ACCEPTED_TTL) => KeyStatus::Accepted,
             () => KeyStatus::Unknown,
         }
@@ -212,7 +214,7 @@ impl KnownKeys {
     /// Records that the gateway accepted a key.
     pub(super) fn record_accepted(&self, key: KeyHash, now: Instant) {
         let mut keys = self.lock_keys();
-        keys.refused.remove(&key);
+        keys.rejected.remove(&key);
         insert_bounded(&mut keys.accepted, key, now, ACCEPTED_TTL);
     }
 
@@ -220,7 +222,7 @@ impl KnownKeys {
     pub(super) fn record_refused(&self, key: KeyHash, now: Instant) {
         let mut keys = self.lock_keys();
         keys.accepted.remove(&key);
-        insert_bounded(&mut keys.refused, key, now, REFUSED_TTL);
+        insert_bounded(&mut keys.rejected, key, now, REFUSED_TTL);
     }
 
     fn lock_keys(&self) -> std::sync::MutexGuard<'_, KeyTimes> {
@@ -249,7 +251,7 @@ const MAX_CALLERS: usize = 16_384;
 /// Rate limits of callers.
 pub(super) struct CallLimits {
     limiter: RateLimiter<u64, DefaultKeyedStateStore<u64>, DefaultClock>,
-    /// Its random secret keeps stored hashes from revealing keys.
+    /// The random secret of the hasher keeps stored hashes from revealing keys.
     hasher: RandomState,
 }
 
@@ -437,8 +439,8 @@ mod known_keys_tests {
                 now + Duration::from_micros(number as u64),
             );
         }
-        let refused = known.lock_keys().refused.len();
-        assert_eq!((refused, known.key_status(good, now)), (MAX_KEYS, KeyStatus::Accepted));
+        let rejected_count = known.lock_keys().rejected.len();
+        assert_eq!((rejected_count, known.key_status(good, now)), (MAX_KEYS, KeyStatus::Accepted));
         let last = known.hash_key(&secret(&format!("made-up-{}", 2 * MAX_KEYS - 1)));
         assert_eq!(known.key_status(last, now), KeyStatus::Refused);
     }

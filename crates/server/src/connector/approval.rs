@@ -27,7 +27,7 @@ use campaign_net::ConnectionLimits;
 use campaign_net::http_client;
 use campaign_runs::{Adapters, PendingRequest, short_digest, store_pending, use_approval};
 
-/// How long a call waits for an approval.
+/// The maximum time for which a call waits for an approval.
 const APPROVAL_TIMEOUT: Duration = Duration::from_secs(3_600);
 /// The maximum number of pending calls.
 const MAX_PENDING: usize = 64;

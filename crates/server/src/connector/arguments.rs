@@ -28,7 +28,7 @@ impl ToolArguments {
         self.0.get(name)?.as_u64()
     }
 
-    /// All arguments.
+    /// Returns all arguments.
     pub(super) fn members(&self) -> &Map<String, Value> {
         &self.0
     }
@@ -77,7 +77,7 @@ pub(super) fn read_phone(value: &Value) -> Result<ValidNumber, String> {
     };
     let digits = text.strip_prefix('+').unwrap_or(&text);
     let count = digits.chars().count();
-    let (least, most) = (PHONE_DIGITS.start(), PHONE_DIGITS.end());
+    let (min, max) = (PHONE_DIGITS.start(), PHONE_DIGITS.end());
     let problem = if digits.chars().any(char::is_whitespace) {
         Some("has spaces; write the digits without spaces".to_owned())
     } else if digits.chars().any(char::is_alphabetic) {
@@ -89,10 +89,10 @@ pub(super) fn read_phone(value: &Value) -> Result<ValidNumber, String> {
         )
     } else if digits.starts_with('0') {
         Some("starts with 0; write the country code first, for example 380671112233 instead of 0671112233".to_owned())
-    } else if count < *least {
-        Some(format!("has {count} digits; a number with its country code has {least} to {most}"))
-    } else if count > *most {
-        Some(format!("has {count} digits; a number has at most {most}"))
+    } else if count < *min {
+        Some(format!("has {count} digits; a number with its country code has {min} to {max}"))
+    } else if count > *max {
+        Some(format!("has {count} digits; a number has at most {max}"))
     } else {
         None
     };
@@ -137,9 +137,9 @@ pub(super) fn normalize_value(schema: &Value, value: &mut Value) {
         Value::Object(members) => normalize_members(schema, members),
         Value::Array(items) => items.iter_mut().for_each(|item| normalize_value(&schema["items"], item)),
         Value::Number(number) => {
-            let whole = number.as_f64().filter(|_| number.is_f64() && takes_integers(schema)).and_then(whole_number);
-            if let Some(whole) = whole {
-                *value = whole.into();
+            let integer = number.as_f64().filter(|_| number.is_f64() && takes_integers(schema)).and_then(whole_number);
+            if let Some(integer) = integer {
+                *value = integer.into();
             }
         }
         Value::Null | Value::Bool(_) | Value::String(_) => {}
@@ -159,8 +159,8 @@ pub(super) fn normalize_members(schema: &Value, members: &mut Map<String, Value>
 
 /// Converts a float to an integer if every JSON reader represents it exactly.
 fn whole_number(float: f64) -> Option<i64> {
-    let whole = if float.fract() == 0.0 { format!("{float:.0}").parse::<i64>().ok() } else { None };
-    whole.filter(|whole| whole.unsigned_abs() <= LARGEST_WHOLE)
+    let integer = if float.fract() == 0.0 { format!("{float:.0}").parse::<i64>().ok() } else { None };
+    integer.filter(|integer| integer.unsigned_abs() <= LARGEST_WHOLE)
 }
 
 fn takes_integers(schema: &Value) -> bool {
@@ -212,7 +212,9 @@ fn describe_unknown(place: &str, name: &str, properties: Option<&Map<String, Val
     let names = properties.into_iter().flat_map(Map::keys).map(String::as_str);
     let names = names.filter(|name| !["confirm", "repeat"].contains(name));
     match did_you_mean(name, names) {
-        Some(meant) => format!("{owner} has no argument `{}`; did you mean `{meant}`?", escape_to_one_line(name)),
+        Some(suggestion) => {
+            format!("{owner} has no argument `{}`; did you mean `{suggestion}`?", escape_to_one_line(name))
+        }
         None => format!("{owner} has no argument `{}`; remove it", escape_to_one_line(name)),
     }
 }
@@ -239,11 +241,11 @@ fn check_value(path: &str, schema: &Value, value: &Value, problems: &mut Vec<Str
 
 fn check_items(path: &str, schema: &Value, items: &[Value], problems: &mut Vec<String>) {
     let count = items.len() as u64;
-    let (least, most) = (schema["minItems"].as_u64().unwrap_or(0), schema["maxItems"].as_u64());
-    if count < least || most.is_some_and(|most| count > most) {
-        problems.push(match most {
-            Some(most) => format!("`{path}` has {}; {least} to {most} are allowed", format_count(count, "item")),
-            None => format!("`{path}` has {}; the minimum is {least}", format_count(count, "item")),
+    let (min, max) = (schema["minItems"].as_u64().unwrap_or(0), schema["maxItems"].as_u64());
+    if count < min || max.is_some_and(|max| count > max) {
+        problems.push(match max {
+            Some(max) => format!("`{path}` has {}; {min} to {max} are allowed", format_count(count, "item")),
+            None => format!("`{path}` has {}; the minimum is {min}", format_count(count, "item")),
         });
     }
     let repeats = items.iter().enumerate().any(|(index, item)| items[..index].contains(item));
@@ -264,8 +266,8 @@ fn text_problem(path: &str, schema: &Value, value: &Value) -> Option<String> {
     if length < schema["minLength"].as_u64().unwrap_or(0) {
         return Some(format!("`{path}` is empty; fill it in or leave it out"));
     }
-    if let Some(most) = schema["maxLength"].as_u64().filter(|most| length > *most) {
-        return Some(format!("`{path}` has {length} characters; at most {most} are allowed"));
+    if let Some(max) = schema["maxLength"].as_u64().filter(|max| length > *max) {
+        return Some(format!("`{path}` has {length} characters; at most {max} are allowed"));
     }
     match schema["pattern"].as_str() {
         Some(DIGEST) if !is_digest(text) => Some(format!("`{path}` must be a digest returned by plan_campaign")),
@@ -289,9 +291,9 @@ fn is_rows(text: &str) -> bool {
 }
 
 fn number_problem(path: &str, schema: &Value, value: &Value) -> Option<String> {
-    let (least, most) = (schema["minimum"].as_u64().unwrap_or(0), schema["maximum"].as_u64().unwrap_or(LARGEST_WHOLE));
-    let fits = value.as_u64().is_some_and(|number| (least..=most).contains(&number));
-    (!fits).then(|| format!("`{path}` must be a whole number from {least} to {most}"))
+    let (min, max) = (schema["minimum"].as_u64().unwrap_or(0), schema["maximum"].as_u64().unwrap_or(LARGEST_WHOLE));
+    let fits = value.as_u64().is_some_and(|number| (min..=max).contains(&number));
+    (!fits).then(|| format!("`{path}` must be a whole number from {min} to {max}"))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! Messages as tool arguments: their preview before the confirmation, their checks, and their conversion to content.
-//! Pure.
+//! This module does no I/O.
 //!
 //! A call without confirmation returns a result, not an error, because an assistant would try to fix an error by
 //! confirming. The text rules are those of `check`, but a finished text is not a template: it is sent literally.
@@ -46,23 +46,23 @@ impl MessageDraft {
     /// Previews exactly what the operation contains. A channel with an incomplete message, which cannot be sent, shows
     /// its arguments.
     pub(super) fn preview(&self, phone: Option<&Value>, id: Option<&Value>) -> Value {
-        let each = self.stages.iter().map(|(channel, arguments)| match self.build_stage(*channel, arguments) {
+        let messages = self.stages.iter().map(|(channel, arguments)| match self.build_stage(*channel, arguments) {
             Ok(stage) => (*channel, carried_arguments(self.kind, &stage)),
             Err(_) => (*channel, rename_arguments(*channel, arguments)),
         });
-        let shown: Vec<(Channel, ChannelArguments)> = each.collect();
-        let mut preview = shown.first().map(|(_, shown)| shown.clone()).unwrap_or_default();
+        let stages: Vec<(Channel, ChannelArguments)> = messages.collect();
+        let mut preview = stages.first().map(|(_, arguments)| arguments.clone()).unwrap_or_default();
         preview.insert("phone".to_owned(), json!(phone.map(mask_phone)));
-        preview.insert("channels".to_owned(), shown.iter().map(|(channel, _)| channel.name()).collect());
+        preview.insert("channels".to_owned(), stages.iter().map(|(channel, _)| channel.name()).collect());
         if let Some(id) = id {
             preview.insert("id".to_owned(), id.clone());
         }
-        if shown.len() > 1 {
-            let each = shown.into_iter().map(|(channel, mut shown)| {
-                shown.insert("channel".to_owned(), json!(channel.name()));
-                Value::Object(shown)
+        if stages.len() > 1 {
+            let messages = stages.into_iter().map(|(channel, mut arguments)| {
+                arguments.insert("channel".to_owned(), json!(channel.name()));
+                Value::Object(arguments)
             });
-            preview.insert("messages".to_owned(), each.collect());
+            preview.insert("messages".to_owned(), messages.collect());
         }
         Value::Object(preview)
     }
@@ -103,24 +103,24 @@ impl MessageDraft {
         field: &'static ChannelField,
         arguments: &ChannelArguments,
     ) -> Result<Option<FieldValue<CallText>>, Vec<String>> {
-        let given = arguments.get(field.key);
+        let value = arguments.get(field.key);
         Ok(match field.kind {
-            FieldKind::Template | FieldKind::Message | FieldKind::Choice(_) => to_text(given).map(FieldValue::Text),
+            FieldKind::Template | FieldKind::Message | FieldKind::Choice(_) => to_text(value).map(FieldValue::Text),
             FieldKind::Form(_) => {
-                Some(FieldValue::Word(self.determine_form(channel, given.and_then(Value::as_str), arguments)?))
+                Some(FieldValue::Word(self.determine_form(channel, value.and_then(Value::as_str), arguments)?))
             }
             // The limit on parts is an option of campaign files. Here, only the character limit applies.
             FieldKind::Number { most, .. } if field.place_in(self.kind) == WirePlace::LocalOnly => {
                 Some(FieldValue::Number(most))
             }
             FieldKind::Seconds { .. } | FieldKind::Number { .. } => {
-                given.and_then(Value::as_u64).and_then(|number| u32::try_from(number).ok()).map(FieldValue::Number)
+                value.and_then(Value::as_u64).and_then(|number| u32::try_from(number).ok()).map(FieldValue::Number)
             }
             // These fields say what to do with a long text. Here, the assistant gets an error and can shorten the text.
             FieldKind::Word(_) => None,
-            FieldKind::Flag => given.and_then(Value::as_bool).map(FieldValue::Flag),
+            FieldKind::Flag => value.and_then(Value::as_bool).map(FieldValue::Flag),
             FieldKind::Cards { .. } => {
-                given.and_then(Value::as_array).map(|cards| FieldValue::Cards(read_cards(cards)))
+                value.and_then(Value::as_array).map(|cards| FieldValue::Cards(read_cards(cards)))
             }
             FieldKind::Extra => None,
         })
@@ -134,17 +134,17 @@ impl MessageDraft {
         arguments: &ChannelArguments,
     ) -> Result<&'static str, Vec<String>> {
         let facts = channel.facts();
-        let given: Vec<&str> = facts.form_keys().filter(|key| arguments.contains_key(*key)).collect();
+        let keys: Vec<&str> = facts.form_keys().filter(|key| arguments.contains_key(*key)).collect();
         let form = match named {
             _ if self.kind == OperationKind::Pipeline => facts.forms.first(),
             Some(name) => facts.forms.iter().find(|form| form.name == name),
-            None => facts.find_form(&given),
+            None => facts.find_form(&keys),
         };
         let (title, Some(form)) = (facts.title, form) else { return Err(vec!["unknown message type".to_owned()]) };
-        let missing = form.required_keys.iter().filter(|key| !given.contains(key));
+        let missing = form.required_keys.iter().filter(|key| !keys.contains(key));
         let missing =
             missing.map(|key| format!("a {title} message of type `{}` needs `{}`", form.name, argument_name(key)));
-        let foreign = given.iter().filter(|key| !form.allows_key(key));
+        let foreign = keys.iter().filter(|key| !form.allows_key(key));
         let foreign = foreign
             .map(|key| format!("a {title} message of type `{}` cannot have `{}`", form.name, argument_name(key)));
         let problems: Vec<String> = missing.chain(foreign).collect();
@@ -162,7 +162,7 @@ pub(super) fn argument_name(key: &'static str) -> &'static str {
     }
 }
 
-/// The arguments of a stage that an operation of this kind carries, with the part count of a billed text.
+/// The arguments of a stage that an operation of this kind carries, with the part number of a billed text.
 fn carried_arguments(kind: OperationKind, stage: &Stage<CallText>) -> ChannelArguments {
     let mut carried = ChannelArguments::new();
     for (field, value) in stage.values().filter(|(field, _)| field.place_in(kind).property().is_some()) {
@@ -194,8 +194,8 @@ fn rename_arguments(channel: Channel, arguments: &ChannelArguments) -> ChannelAr
     keys.filter_map(|key| Some((argument_name(key).to_owned(), arguments.get(key)?.clone()))).collect()
 }
 
-fn to_text(given: Option<&Value>) -> Option<CallText> {
-    Some(Cow::Owned(given?.as_str()?.to_owned()))
+fn to_text(value: Option<&Value>) -> Option<CallText> {
+    Some(Cow::Owned(value?.as_str()?.to_owned()))
 }
 
 /// Reads the complete cards, and omits the incomplete cards.
@@ -273,9 +273,9 @@ fn describe_finding(finding: &Finding) -> String {
 /// The preview of an unconfirmed call.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CallPreview {
-    /// What the call would do, as JSON.
+    /// The effect of the call, as JSON.
     pub(super) shown: Value,
-    /// Why the confirmed call would be refused.
+    /// The reasons for which the confirmed call would be refused.
     pub(super) problems: Vec<String>,
     /// Warnings for a person; they do not block the call.
     pub(super) warnings: Vec<String>,

@@ -1,6 +1,6 @@
 //! Tool errors: gateway errors, business rules and invalid arguments.
 //!
-//! They are results of the tool, not protocol errors, so that a model reads them and can react.
+//! Errors of a tool call are results of the tool, not protocol errors, so that a model reads them and can react.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub(super) struct ToolError {
     how_to: Option<String>,
     /// The identifier of the message.
     id: Option<u64>,
-    /// When the sending window opens.
+    /// The time at which the sending window opens.
     opens_at: Option<Box<Zoned>>,
     /// All reasons, if there are several.
     problems: Vec<String>,
@@ -74,8 +74,8 @@ impl ToolError {
     }
 
     /// The error for an invalid argument.
-    pub(super) fn invalid_argument(why: impl AsRef<str>) -> Self {
-        Self::new("invalid_argument", why).with_how_to("check the tool's input schema, then call it again")
+    pub(super) fn invalid_argument(reason: impl AsRef<str>) -> Self {
+        Self::new("invalid_argument", reason).with_how_to("check the tool's input schema, then call it again")
     }
 
     /// The error for a caller who exceeds the rate limit.

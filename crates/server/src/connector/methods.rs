@@ -28,7 +28,8 @@ use campaign_gateway::{CheckKey, CreateTemplate, Inquiry, MessageTemplate, Templ
 use campaign_manifest::Destination;
 use campaign_runs::{Adapters, EndedSingle, Error, GatewayAccount, SingleOperation, return_approval};
 
-/// How long a client may cache the list of tools, in milliseconds. The list changes only when the connector restarts.
+/// The time for which a client may cache the list of tools, in milliseconds. The list changes only when the connector
+/// restarts.
 const TOOL_LIST_TTL_MS: u64 = 300_000;
 
 /// Instructions for the model that apply to all tools.
@@ -59,9 +60,9 @@ fn server_info() -> Value {
 }
 
 fn initialize_result(params: &Map<String, Value>) -> Map<String, Value> {
-    let wanted = params.get("protocolVersion").and_then(Value::as_str);
+    let requested = params.get("protocolVersion").and_then(Value::as_str);
     // A client with an unknown revision gets the newest one with a handshake, and decides whether to continue.
-    let version = LEGACY.into_iter().find(|known| Some(*known) == wanted).unwrap_or(LEGACY[0]);
+    let version = LEGACY.into_iter().find(|known| Some(*known) == requested).unwrap_or(LEGACY[0]);
     into_members(json!({
         "protocolVersion": version,
         "capabilities": { "tools": {} },
@@ -228,9 +229,9 @@ impl Caller<'_> {
         self.verify_key().await?;
         let mut used = None;
         if let Some(approvals) = self.sending.and_then(|sending| sending.approvals.as_ref()) {
-            let (call, shown) = (json!({ "template": name, "text": text }), render_template_preview(&name, &text));
+            let (call, preview) = (json!({ "template": name, "text": text }), render_template_preview(&name, &text));
             let gateway = self.account.profile.name.as_str();
-            match approvals.request_approval(self.adapters, &self.key, gateway, &call, shown).await? {
+            match approvals.request_approval(self.adapters, &self.key, gateway, &call, preview).await? {
                 ApprovalOutcome::Approved(approval) => used = Some(approval),
                 ApprovalOutcome::Pending(pending) => return Ok(Err(pending)),
             }

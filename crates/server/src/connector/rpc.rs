@@ -51,7 +51,7 @@ pub(in crate::connector) fn read_message(head: Option<RpcHeaders<'_>>, body: &[u
     };
     let id = message.remove("id");
     let known = id.as_ref().filter(|id| is_id(id) && !document.repeated.has_outermost("id"));
-    let invalid = |why: &str| refuse(known, guessed, RpcError::invalid_request(why));
+    let invalid = |reason: &str| refuse(known, guessed, RpcError::invalid_request(reason));
     if let Some(problem) = document.repeated.describe_problem() {
         return Err(invalid(&problem));
     }
@@ -69,7 +69,7 @@ pub(in crate::connector) fn read_message(head: Option<RpcHeaders<'_>>, body: &[u
         Some(Value::Object(params)) => params,
         Some(_) => return Err(invalid("`params` must be an object")),
     };
-    let era = ProtocolEra::of_message(version, &method, &params);
+    let era = ProtocolEra::from_message(version, &method, &params);
     let id = match id {
         None => return Ok(RpcMessage::NoReply),
         Some(id) if is_id(&id) => id,
@@ -91,9 +91,9 @@ fn check_modern_request(
     let named = meta(VERSION).and_then(Value::as_str);
     let in_head = head.and_then(|head| head.version);
     if let (Some(named), Some(head)) = (named, head)
-        && let Some(why) = head.check_version(named)
+        && let Some(mismatch) = head.check_version(named)
     {
-        return Err(RpcError::header_mismatch(why));
+        return Err(RpcError::header_mismatch(mismatch));
     }
     // The metadata must not name a revision with a handshake; the header may.
     let known = |version: &&str| *version == MODERN || (LEGACY.contains(version) && named != Some(*version));
@@ -105,7 +105,7 @@ fn check_modern_request(
         return Err(RpcError::missing_meta(CAPABILITIES));
     }
     match head.and_then(|head| head.check_headers(version, method, params.get("name"))) {
-        Some(why) => Err(RpcError::header_mismatch(why)),
+        Some(mismatch) => Err(RpcError::header_mismatch(mismatch)),
         None => Ok(()),
     }
 }
@@ -124,18 +124,18 @@ const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 /// The key of the client's capabilities.
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// How a message is read and answered.
+/// The way in which a message is read and answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::connector) enum ProtocolEra {
-    /// By [`MODERN`].
+    /// The message is read as in [`MODERN`].
     Modern,
-    /// By one of [`LEGACY`], or as the bare call of contract 4.4.
+    /// The message is read as in one of [`LEGACY`], or as the bare call of contract 4.4.
     Legacy,
 }
 
 impl ProtocolEra {
     /// Determines the protocol era of a message from the metadata, the headers, and methods that exist in one era only.
-    fn of_message(head: Option<&str>, method: &str, params: &Map<String, Value>) -> Self {
+    fn from_message(head: Option<&str>, method: &str, params: &Map<String, Value>) -> Self {
         let meta = params.get("_meta");
         let has = |key| meta.and_then(|meta| meta.get(key)).is_some();
         let modern = has(VERSION) || has(CAPABILITIES) || !is_legacy(head) || method == "server/discover";
@@ -212,8 +212,8 @@ impl RpcError {
     }
 
     /// The error for a message that is JSON, but not a valid request.
-    pub(in crate::connector) fn invalid_request(why: &str) -> Self {
-        Self::new(400, -32600, format!("Invalid Request: {why}"))
+    pub(in crate::connector) fn invalid_request(reason: &str) -> Self {
+        Self::new(400, -32600, format!("Invalid Request: {reason}"))
     }
 
     /// The error for a message that names a revision unknown to this server.
@@ -229,8 +229,8 @@ impl RpcError {
     }
 
     /// The error for an HTTP header that contradicts the body.
-    fn header_mismatch(why: String) -> Self {
-        Self::new(400, -32020, format!("Header mismatch: {why}"))
+    fn header_mismatch(reason: String) -> Self {
+        Self::new(400, -32020, format!("Header mismatch: {reason}"))
     }
 
     /// The error for a method that does not exist.
@@ -239,8 +239,8 @@ impl RpcError {
     }
 
     /// The error for parameters that do not fit the method.
-    pub(in crate::connector) fn invalid_params(era: ProtocolEra, why: impl Into<String>) -> Self {
-        Self::new(if era == ProtocolEra::Modern { 400 } else { 200 }, -32602, why)
+    pub(in crate::connector) fn invalid_params(era: ProtocolEra, reason: impl Into<String>) -> Self {
+        Self::new(if era == ProtocolEra::Modern { 400 } else { 200 }, -32602, reason)
     }
 
     fn new(status: u16, code: i64, message: impl Into<String>) -> Self {

@@ -76,8 +76,9 @@ impl Caller<'_> {
         if let (Some(sending), Some(phone)) = (self.sending, preview.recipient) {
             if let Err(unproven) = self.verify_key().await {
                 if !unproven.is_key_refused() {
-                    let why = format!("the API key sent with the call could not be checked: {}", unproven.sentence());
-                    return preview.with_unchecked_rules(&why);
+                    let problem =
+                        format!("the API key sent with the call could not be checked: {}", unproven.sentence());
+                    return preview.with_unchecked_rules(&problem);
                 }
                 preview.problems.push(unproven.sentence());
                 return preview.with_unchecked_rules("the gateway does not accept the API key sent with the call");
@@ -133,12 +134,12 @@ impl Caller<'_> {
         self.verify_key().await?;
         let again = arguments.is_set("repeat");
         let refusals = self.collect_refusals(sending, phone, id, Some(&content).filter(|_| !again)).await;
-        // The hourly limit alone is no reason to refuse here: it applies when the message gets its row, after any
-        // approval.
+        // The hourly limit alone is not a reason to refuse the message here: it applies when the message gets its row,
+        // after any approval.
         if refusals.iter().any(|refusal| !refusal.is_rate_limit())
-            && let Some(refused) = ToolError::first_of(refusals)
+            && let Some(first_refusal) = ToolError::first_of(refusals)
         {
-            return Err(refused);
+            return Err(first_refusal);
         }
         let confirmed = ConfirmedMessage {
             sending: Arc::clone(sending),
@@ -185,11 +186,11 @@ impl ConfirmedMessage {
         let admission = match &sending.approvals {
             Some(approvals) => {
                 let call = json!({ "to": phone.to_u64(), "message": content, "id": id, "repeat": again });
-                let mut shown = render_message_preview(*phone, content);
+                let mut preview = render_message_preview(*phone, content);
                 if again {
-                    shown.push_str("  repeat: sent even if the same message was sent less than a minute ago\n");
+                    preview.push_str("  repeat: sent even if the same message was sent less than a minute ago\n");
                 }
-                approvals.request_approval(&adapters, &key, &profile.name, &call, shown).await.map(Some)
+                approvals.request_approval(&adapters, &key, &profile.name, &call, preview).await.map(Some)
             }
             None => Ok(None),
         };
@@ -220,7 +221,7 @@ impl ConfirmedMessage {
 
 /// The error for a message that was refused before it was sent.
 fn refused_message_error(error: Error, id: Option<u64>) -> ToolError {
-    let refused = match error {
+    let tool_error = match error {
         Error::IdTaken => ToolError::new("id_taken", "an earlier call has already used this `id`").with_how_to(
             "nothing was sent; check the result of the earlier call, or call message_status. Send again without `id` \
              only if you are certain that the earlier message was not sent",
@@ -228,7 +229,7 @@ fn refused_message_error(error: Error, id: Option<u64>) -> ToolError {
         Error::TooManyThisHour { next } => ToolError::too_many_sends(next),
         error => error.into(),
     };
-    refused.with_id(id)
+    tool_error.with_id(id)
 }
 
 /// Renders the outcome of a message for the caller.
@@ -294,9 +295,9 @@ fn normalize_text(text: &str) -> String {
 
 /// The place of a message that is about to be sent.
 enum SentPlace {
-    /// In the ledger.
+    /// The place is in the ledger.
     Shared(RepeatPlace),
-    /// In this process.
+    /// The place is in this process.
     Own(OwnPlace),
 }
 
@@ -316,7 +317,7 @@ struct OwnPlace {
 }
 
 impl RecentMessages {
-    /// Reserves a place for a message that is about to be sent, or returns how long ago the same message was sent.
+    /// Reserves a place for a message that is about to be sent, or returns the time since the same message was sent.
     ///
     /// # Errors
     /// If the ledger cannot be written.
@@ -336,15 +337,15 @@ impl RecentMessages {
         })
     }
 
-    /// Returns how long ago the same message was sent; `None` if it was not sent recently. Reserves no place.
+    /// Returns the time since the same message was sent; `None` if it was not sent recently. Reserves no place.
     ///
     /// # Errors
     /// If the ledger cannot be read.
     async fn time_since_sent(&self, ledger: &dyn Ledger, message: Vec<u8>) -> Result<Option<Duration>, LedgerError> {
-        let own = self.own_time_since_sent(&message, Instant::now());
+        let own_time = self.own_time_since_sent(&message, Instant::now());
         Ok(match ledger.check_repeat(RepeatRequest::Look(message)).await? {
             RepeatCheck::Repeated(ago) => Some(ago),
-            RepeatCheck::Free | RepeatCheck::Taken(_) | RepeatCheck::Unavailable => own,
+            RepeatCheck::Free | RepeatCheck::Taken(_) | RepeatCheck::Unavailable => own_time,
         })
     }
 
@@ -424,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_differ_only_in_whitespace_count_as_the_same() {
+    fn texts_that_differ_only_in_whitespace_count_as_equal() {
         for same in ["hi", "hi ", " hi", "\thi\r\n", "\u{a0}hi\u{2003}"] {
             assert_eq!(normalize_text(same), "hi", "{same:?}");
         }

@@ -29,7 +29,7 @@ use super::rpc::{ProtocolEra, RpcError, RpcHeaders, RpcMessage, RpcReply, error_
 use super::{Connector, MAX_CALLS, MAX_MESSAGE_BYTES};
 use campaign_net::Hosts;
 
-/// How long a request body can take to arrive.
+/// The time limit for receiving a request body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Access rules: host names, and origins of web pages.
@@ -105,8 +105,8 @@ async fn post_mcp(
 ) -> Response {
     let (parts, body) = request.into_parts();
     if parts.method != Method::POST {
-        let refused = error_response(StatusCode::METHOD_NOT_ALLOWED, "only POST is allowed");
-        return ([(ALLOW, HeaderValue::from_static("POST"))], refused).into_response();
+        let response = error_response(StatusCode::METHOD_NOT_ALLOWED, "only POST is allowed");
+        return ([(ALLOW, HeaderValue::from_static("POST"))], response).into_response();
     }
     if let Err(wait) = state.connector.limits.charge_address(peer.ip()) {
         let seconds = HeaderValue::from(wait.as_secs() + 1);
@@ -119,7 +119,7 @@ async fn post_mcp(
     }
     let body = match read_body(body).await {
         Ok(body) => body,
-        Err(refused) => return refused,
+        Err(response) => return response,
     };
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     let head = RpcHeaders { version: text("mcp-protocol-version"), method: text("mcp-method"), name: text("mcp-name") };
@@ -130,9 +130,9 @@ async fn post_mcp(
     };
     let key = bearer_key(headers);
     if key.is_none() && state.access.require_key && request.method == "tools/call" {
-        let refused = error_response(StatusCode::UNAUTHORIZED, "Access denied");
+        let response = error_response(StatusCode::UNAUTHORIZED, "Access denied");
         let challenge = HeaderValue::from_static("Bearer realm=\"campaign\"");
-        return ([(WWW_AUTHENTICATE, challenge)], refused).into_response();
+        return ([(WWW_AUTHENTICATE, challenge)], response).into_response();
     }
     let Ok(_permit) = state.calls.try_acquire() else {
         let busy = error_response(StatusCode::SERVICE_UNAVAILABLE, "too many calls at once");
@@ -169,8 +169,8 @@ fn reply_response(reply: &RpcReply) -> Response {
 }
 
 /// An error response of the server itself.
-fn error_response(status: StatusCode, why: &str) -> Response {
-    json_response(status, &json!({ "error": why }))
+fn error_response(status: StatusCode, reason: &str) -> Response {
+    json_response(status, &json!({ "error": reason }))
 }
 
 fn json_response(status: StatusCode, body: &Value) -> Response {
@@ -238,7 +238,7 @@ async fn answer_line(connector: Arc<Connector>, key: SecretString, line: StdioLi
     match read {
         Ok(RpcMessage::Request(request)) => Some(handle_request(&connector, Some(key), request).await.body),
         Ok(RpcMessage::NoReply) => None,
-        Err(refused) => Some(refused.body),
+        Err(response) => Some(response.body),
     }
 }
 
@@ -291,7 +291,7 @@ pub enum AssistantClient {
     Generic,
 }
 
-/// How a client connects.
+/// The way in which a client connects.
 #[derive(Clone, Debug)]
 pub enum ClientEntry {
     /// The connector listens at this URL; the client connects to it.
@@ -300,7 +300,7 @@ pub enum ClientEntry {
     Stdio {
         /// The program.
         command: String,
-        /// Its arguments.
+        /// The arguments of the program.
         arguments: Vec<String>,
         /// The secrets that are in environment variables. Clients pass on only the variables in their configuration.
         secrets: Vec<EntrySecret>,
@@ -311,7 +311,7 @@ pub enum ClientEntry {
 #[derive(Clone, Debug)]
 pub struct EntrySecret {
     variable: String,
-    /// Its name in the configuration file of Visual Studio Code.
+    /// The name in the configuration file of Visual Studio Code.
     id: String,
     /// The prompt with which Visual Studio Code asks for it.
     description: &'static str,

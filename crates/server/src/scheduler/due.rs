@@ -1,4 +1,4 @@
-//! Due and missed occurrences of a schedule, and what the daemon remembers about the schedule.
+//! Due and missed occurrences of a schedule, and the daemon's memory of the schedule.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -50,13 +50,13 @@ pub fn find_due(schedule: &Schedule, handled: Timestamp, now: Timestamp, max_del
     found
 }
 
-/// How late an occurrence is.
+/// Returns the delay of an occurrence.
 pub fn lateness(due: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(now.duration_since(due)).unwrap_or_default()
 }
 
 /// The latest time at which an occurrence can start. The grace period begins when the occurrence is due or when its
-/// list arrives, whichever is later; the maximum delay always counts from the due time.
+/// list arrives, whichever is later. The maximum delay always counts from the due time.
 pub(super) fn start_deadline(schedule: &Schedule, occurrence: &Occurrence, list: Option<FileStat>) -> Timestamp {
     let arrived = list.filter(|_| schedule.wait_for_file.is_some()).and_then(FileStat::modified_at);
     let since = arrived.map_or(occurrence.at, |arrived| arrived.max(occurrence.at));
@@ -125,14 +125,14 @@ pub struct AwaitingList {
     watch: ListWatch,
 }
 
-/// How a due occurrence of a schedule with `wait_for_file` starts.
+/// The start of a due occurrence whose schedule has `wait_for_file`.
 #[derive(Debug)]
 pub enum ListStart {
-    /// At once, because its list is not a file.
+    /// The occurrence starts at once, because its list is not a file.
     Now,
-    /// Not at all, because it is too late.
+    /// The occurrence does not start, because it is too late.
     TooLate,
-    /// Once the list is complete.
+    /// The occurrence starts once the list is complete.
     Awaits(AwaitingList),
 }
 
@@ -148,7 +148,7 @@ pub enum ListArrival {
 }
 
 impl ListStart {
-    /// How an occurrence starts that is due now. `list` is the path of its list, if the list is a file.
+    /// Determines the start of an occurrence that is due now. `list` is the path of its list, if the list is a file.
     pub fn of_occurrence(schedule: &Schedule, occurrence: Occurrence, list: Option<PathBuf>, now: Timestamp) -> Self {
         let stat = list.as_deref().and_then(FileStat::read);
         let is_missing = list.is_some() && stat.is_none();
@@ -204,7 +204,7 @@ impl ScheduleMemory {
         let waiting = self.waiting.as_ref().map(|waiting| &waiting.occurrence);
         let unapproved = self.unapproved.as_ref().map(|unapproved| &unapproved.occurrence);
         let locked = self.locked.as_ref().map(|locked| &locked.occurrence);
-        [self.running.as_ref(), waiting, unapproved, locked].into_iter().flatten().any(|own| own == occurrence)
+        [self.running.as_ref(), waiting, unapproved, locked].into_iter().flatten().any(|current| current == occurrence)
     }
 
     /// Forgets waiting occurrences that are in the future again after the clock was set back. These occurrences become
@@ -227,7 +227,7 @@ pub(super) async fn read_handled_until(
     Ok(last.map_or(active.since, |last| last.at.max(active.since)))
 }
 
-/// How long a file must be unchanged to count as complete.
+/// The time for which a file must be unchanged to count as complete.
 const STABLE_TIME: Duration = Duration::from_secs(5);
 
 /// The size and modification time of a file.
@@ -296,7 +296,7 @@ mod tests {
     fn latest_of_several_occurrences_is_due_unless_too_late() {
         let look = |handled, now| {
             let due = find_due(&hourly(), timestamp(handled), timestamp(now), hourly().grace);
-            let name = |one: Option<Occurrence>| one.map(|one| one.at.to_string());
+            let name = |occurrence: Option<Occurrence>| occurrence.map(|occurrence| occurrence.at.to_string());
             (name(due.begins), name(due.missed), due.before, due.next.map(|next| next.to_string()))
         };
         let at = |hour: u8| Some(format!("2026-12-01T{hour:02}:00:00Z"));
@@ -317,19 +317,19 @@ mod tests {
         #[test]
         fn each_occurrence_is_found_once_at_any_polling_interval(steps in prop::collection::vec(1_i64..90_000, 1..60)) {
             let start = timestamp("2026-10-24T00:00:00Z");
-            let (mut handled, mut now, mut seen) = (start, start, 0);
+            let (mut handled, mut now, mut seen_count) = (start, start, 0);
             for step in steps {
                 now += SignedDuration::from_secs(step);
                 let due = find_due(&hourly(), handled, now, hourly().grace);
                 for one in [&due.missed, &due.begins].into_iter().flatten() {
                     prop_assert!(handled < one.at && one.at <= now);
-                    seen += 1;
+                    seen_count += 1;
                     handled = one.at;
                 }
-                seen += due.before;
+                seen_count += due.before;
                 prop_assert!(due.begins.is_none_or(|one| lateness(one.at, now) <= hourly().grace));
             }
-            prop_assert_eq!(seen, hourly().occurrences_after(start).take_while(|one| one.at <= now).count());
+            prop_assert_eq!(seen_count, hourly().occurrences_after(start).take_while(|one| one.at <= now).count());
         }
     }
 }
@@ -344,7 +344,7 @@ mod list_watch_tests {
         let stat =
             |size, second| Some(FileStat { size, changed: Some(SystemTime::UNIX_EPOCH + Duration::from_secs(second)) });
         let mut watch = ListWatch::default();
-        for (second, seen, stable) in [
+        for (second, stat_seen, stable) in [
             (0, None, false),
             (1, stat(10, 1), false),
             (5, stat(10, 1), false),
@@ -357,7 +357,7 @@ mod list_watch_tests {
             (3, stat(20, 9), false),
             (8, stat(20, 9), true),
         ] {
-            assert_eq!(watch.record_and_check_stability(seen, now(second)), stable, "{second}");
+            assert_eq!(watch.record_and_check_stability(stat_seen, now(second)), stable, "{second}");
         }
     }
 }

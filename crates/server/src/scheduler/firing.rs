@@ -117,12 +117,12 @@ impl DaemonState {
             | self.poll_approval(memory, active, now).await?
             | self.poll_lock(memory, active, now).await?;
         let next = due.next.map_or(self.daemon.refresh, |next| lateness(now, next));
-        let next = previous_ends.map_or(next, |ends| next.min(lateness(now, ends).max(CHECK_INTERVAL)));
+        let next = previous_ends.map_or(next, |end| next.min(lateness(now, end).max(CHECK_INTERVAL)));
         Ok(if waits { next.min(CHECK_INTERVAL) } else { next })
     }
 
-    /// When the previous run ends, if a due occurrence waits for that. The occurrence stays due meanwhile. Without this
-    /// wait, an `until` as long as the interval of the schedule would skip every second date.
+    /// Finds the time at which the previous run ends, if a due occurrence waits for that. The occurrence stays due
+    /// meanwhile. Without this wait, an `until` as long as the interval of the schedule would skip every second date.
     async fn find_awaited_end(
         &self,
         memory: &ScheduleMemory,
@@ -134,8 +134,8 @@ impl DaemonState {
         let Some(running) = memory.running.as_ref().filter(|running| is_intact && *running != occurrence) else {
             return Ok(None);
         };
-        let ends = find_run_deadline(&self.daemon.adapters, active, running).await?;
-        Ok(ends.filter(|ends| schedule.can_start_after(occurrence, *ends)))
+        let end = find_run_deadline(&self.daemon.adapters, active, running).await?;
+        Ok(end.filter(|end| schedule.can_start_after(occurrence, *end)))
     }
 
     /// Whether the schedule must be checked for changes: regularly, and before each occurrence.
@@ -166,13 +166,13 @@ impl DaemonState {
         };
         if let Some(change) = change.filter(|_| change != memory.change) {
             let findings = self.load_findings(active, change).await;
-            let mut what =
+            let mut message =
                 "the campaign has changed since its schedule was activated, so nothing is sent until you activate the \
                  schedule again"
                     .to_owned();
-            what.extend(findings.iter().map(|finding| format!("; {finding}")));
+            message.extend(findings.iter().map(|finding| format!("; {finding}")));
             self.notify_observer(ScheduleEvent::Changed { schedule: active.name.clone(), change, findings });
-            notify_about(&self.daemon.adapters, active, NotificationEvent::Changed, &what).await?;
+            notify_about(&self.daemon.adapters, active, NotificationEvent::Changed, &message).await?;
         }
         memory.change = change;
         Ok(())
@@ -309,8 +309,8 @@ impl DaemonState {
                 }
             };
             if waiting.is_missing() {
-                let what = format!("the run scheduled for {} is waiting for its list", occurrence.format_nominal());
-                notify_about(&self.daemon.adapters, active, NotificationEvent::Waiting, &what).await?;
+                let message = format!("the run scheduled for {} is waiting for its list", occurrence.format_nominal());
+                notify_about(&self.daemon.adapters, active, NotificationEvent::Waiting, &message).await?;
                 self.notify_observer(ScheduleEvent::Waiting { schedule: active.name.clone(), occurrence });
             }
             memory.waiting = Some(waiting);
@@ -390,8 +390,9 @@ impl DaemonState {
         before: usize,
         reason: SkipReason,
     ) -> Result<(), LedgerError> {
-        let what = format!("the run scheduled for {} was skipped: {}", occurrence.format_nominal(), reason.to_record());
-        notify_about(&self.daemon.adapters, active, NotificationEvent::Skipped, &what).await?;
+        let message =
+            format!("the run scheduled for {} was skipped: {}", occurrence.format_nominal(), reason.to_record());
+        notify_about(&self.daemon.adapters, active, NotificationEvent::Skipped, &message).await?;
         let (schedule, occurrence) = (active.name.clone(), occurrence.clone());
         self.notify_observer(ScheduleEvent::Skipped { schedule, occurrence, before, reason });
         Ok(())
@@ -434,7 +435,7 @@ impl DaemonState {
             Err(Error::Ledger(error)) => return Err(error),
             Err(error) => SkipReason::Refused(SkipRecord::from_error(&error)),
         };
-        let (why, is_damage) = (reason.to_record().to_string(), matches!(reason, SkipReason::Damaged(_)));
+        let (skip_reason, is_damage) = (reason.to_record().to_string(), matches!(reason, SkipReason::Damaged(_)));
         if !self.skip_occurrence(&active, &occurrence, 0, reason).await? {
             let key = occurrence_key(&active.name, &occurrence);
             let recorded = find_occurrence(self.ledger().as_ref(), OccurrenceFilter::Key(&key)).await?;
@@ -443,10 +444,11 @@ impl DaemonState {
                 return Ok(());
             }
             if is_damage {
-                let what = format!("the run scheduled for {} ended early: {why}", occurrence.format_nominal());
-                notify_about(&self.daemon.adapters, &active, NotificationEvent::Stopped, &what).await?;
+                let message =
+                    format!("the run scheduled for {} ended early: {skip_reason}", occurrence.format_nominal());
+                notify_about(&self.daemon.adapters, &active, NotificationEvent::Stopped, &message).await?;
             }
-            self.notify_observer(ScheduleEvent::Broke { schedule: active.name, occurrence, why });
+            self.notify_observer(ScheduleEvent::Broke { schedule: active.name, occurrence, why: skip_reason });
         }
         Ok(())
     }
@@ -464,11 +466,11 @@ impl DaemonState {
         };
         if same_text {
             let occasion = if ended.stop.is_some() { NotificationEvent::Stopped } else { NotificationEvent::Finished };
-            let what = format!(
+            let message = format!(
                 "the run scheduled for {} sent the same message as the previous run",
                 occurrence.format_nominal()
             );
-            notify_about(&self.daemon.adapters, &active, occasion, &what).await?;
+            notify_about(&self.daemon.adapters, &active, occasion, &message).await?;
         }
         self.notify_observer(ScheduleEvent::Ended { schedule: active.name, occurrence, ended, same_text });
         Ok(())
@@ -515,8 +517,8 @@ impl DaemonState {
         let (name, until) = (occurrence.format_nominal(), unapproved.until);
         memory.unapproved = Some(unapproved);
         let (until, plan) = (format_local_minute(until), short_digest(&digest));
-        let what = format!("the run scheduled for {name} is waiting until {until} for approval of plan {plan}");
-        notify_about(&self.daemon.adapters, active, NotificationEvent::Waiting, &what).await?;
+        let message = format!("the run scheduled for {name} is waiting until {until} for approval of plan {plan}");
+        notify_about(&self.daemon.adapters, active, NotificationEvent::Waiting, &message).await?;
         self.notify_observer(ScheduleEvent::Unapproved { schedule: active.name.clone(), occurrence, digest });
         Ok(())
     }

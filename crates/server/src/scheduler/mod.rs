@@ -106,10 +106,11 @@ pub enum ScheduleEvent {
     },
 }
 
-/// Why an occurrence was skipped.
+/// The reason an occurrence was skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SkipReason {
-    /// Its time passed while no daemon was running, or while another process held the campaign lock but sent no run.
+    /// The time of the occurrence passed while no daemon was running, or while another process held the campaign lock
+    /// but sent no run.
     Missed,
     /// The previous occurrence or another run of the campaign was still being sent.
     Busy,
@@ -135,7 +136,7 @@ pub enum SkipReason {
 impl SkipReason {
     /// Converts the reason to the record that the ledger stores.
     pub fn to_record(&self) -> SkipRecord {
-        let why = match self {
+        let reason = match self {
             Self::Missed => "missed",
             Self::Busy => "the campaign was still being sent",
             Self::NoList(list) => &format!("the list did not arrive in time: {}", list.display()),
@@ -152,7 +153,7 @@ impl SkipReason {
             Self::NobodyLeft => "no recipients were left",
             Self::Refused(record) => return record.clone(),
         };
-        SkipRecord::new(why, &[])
+        SkipRecord::new(reason, &[])
     }
 }
 
@@ -188,9 +189,9 @@ async fn notify_about(
     adapters: &Adapters,
     schedule: impl Into<NotifiedSchedule<'_>>,
     occasion: NotificationEvent,
-    what: &str,
+    message: &str,
 ) -> Result<(), LedgerError> {
-    let notifications = build_notifications(adapters, schedule.into(), occasion, what);
+    let notifications = build_notifications(adapters, schedule.into(), occasion, message);
     store_notifications(adapters, notifications).await
 }
 
@@ -205,7 +206,7 @@ fn build_notifications(
     adapters: &Adapters,
     NotifiedSchedule { name, file, active }: NotifiedSchedule<'_>,
     occasion: NotificationEvent,
-    what: &str,
+    message: &str,
 ) -> Vec<NewNotification> {
     let now = (adapters.clock)();
     // A damaged record might name the file of another campaign, which is ignored.
@@ -226,10 +227,10 @@ fn build_notifications(
         campaign: name.to_owned(),
         run: None,
         gateway: gateway.to_owned(),
-        text: format!("{name} through {gateway}: {what}"),
+        text: format!("{name} through {gateway}: {message}"),
         rows: 0,
         counts: std::collections::BTreeMap::new(),
-        why: Some(what.to_owned()),
+        why: Some(message.to_owned()),
         results: None,
         at: now.to_string(),
     };
@@ -436,7 +437,7 @@ impl DaemonState {
             Entry::Vacant(unreported) => drop(unreported.insert(problem.to_owned())),
         }
         self.notify_observer(ScheduleEvent::Damaged { schedule: name.to_owned(), problem: problem.to_owned() });
-        let what = format!("the ledger is damaged ({problem}), so nothing is sent until it is repaired");
-        notify_about(&self.daemon.adapters, schedule, NotificationEvent::Changed, &what).await
+        let message = format!("the ledger is damaged ({problem}), so nothing is sent until it is repaired");
+        notify_about(&self.daemon.adapters, schedule, NotificationEvent::Changed, &message).await
     }
 }

@@ -65,8 +65,8 @@ impl TokenFile {
         };
         match self.read_token() {
             Ok(token) => token.expose_secret().as_bytes().ct_eq(presented.trim().as_bytes()).into(),
-            Err(why) => {
-                tracing::warn!("access to /api is denied: {why}");
+            Err(error) => {
+                tracing::warn!("access to /api is denied: {error}");
                 false
             }
         }
@@ -88,9 +88,9 @@ async fn require_token(State(token): State<Arc<TokenFile>>, request: Request, ne
     if token.matches(request.headers().get(AUTHORIZATION)) {
         return next.run(request).await;
     }
-    let mut refused = json_response(StatusCode::UNAUTHORIZED, json!({ "error": "the token is missing or wrong" }));
-    refused.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-    refused
+    let mut response = json_response(StatusCode::UNAUTHORIZED, json!({ "error": "the token is missing or wrong" }));
+    response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    response
 }
 
 async fn list_runs(State(run_list): State<Arc<RunListCache>>) -> Response {
@@ -103,24 +103,24 @@ async fn list_runs(State(run_list): State<Arc<RunListCache>>) -> Response {
             }
             json_response(StatusCode::OK, object)
         }
-        Err(refused) => refused,
+        Err(response) => response,
     }
 }
 
 async fn get_run(State(run_list): State<Arc<RunListCache>>, Path(name): Path<String>) -> Response {
     let list = match read_runs(&run_list).await {
         Ok(list) => list,
-        Err(refused) => return refused,
+        Err(response) => return response,
     };
     let views = &list.views;
     if let Some(damaged) = list.damaged.iter().find(|damaged| damaged.name == name) {
-        let why = format!("the run cannot be read: {}", damaged.error.describe_damage());
-        return json_response(StatusCode::SERVICE_UNAVAILABLE, json!({ "error": why }));
+        let problem = format!("the run cannot be read: {}", damaged.error.describe_damage());
+        return json_response(StatusCode::SERVICE_UNAVAILABLE, json!({ "error": problem }));
     }
     // A campaign name refers to its latest live run or, without one, its latest rehearsal. `views` begins with the
     // latest run.
-    let of_campaign = || views.iter().filter(|view| view.run.campaign == name);
-    let latest = || of_campaign().find(|view| view.run.live).or_else(|| of_campaign().next());
+    let campaign_views = || views.iter().filter(|view| view.run.campaign == name);
+    let latest = || campaign_views().find(|view| view.run.live).or_else(|| campaign_views().next());
     match views.iter().find(|view| view.run.name() == name).or_else(latest) {
         Some(view) => match load_run_json(run_list.ledger(), view).await {
             Ok(object) => json_response(StatusCode::OK, object),
@@ -144,12 +144,12 @@ async fn list_schedules(State(adapters): State<Adapters>) -> Response {
 }
 
 async fn read_runs(run_list: &RunListCache) -> Result<Arc<RunList>, Response> {
-    let why = match run_list.read_latest().await {
+    let problem = match run_list.read_latest().await {
         Ok(Some(runs)) => return Ok(runs),
         Ok(None) => "the runs are being read; try again in a moment",
         Err(error) => return Err(ledger_unreadable_response(&error)),
     };
-    Err(json_response(StatusCode::SERVICE_UNAVAILABLE, json!({ "error": why })))
+    Err(json_response(StatusCode::SERVICE_UNAVAILABLE, json!({ "error": problem })))
 }
 
 fn ledger_unreadable_response(error: &LedgerError) -> Response {
@@ -165,7 +165,7 @@ fn json_response(status: StatusCode, mut body: Value) -> Response {
 
 /// The timeout of a check; a supervisor checks again later.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long a result is cached, so that frequent requests do not keep the disk busy.
+/// The time for which a result is cached, so that frequent requests do not keep the disk busy.
 const CHECK_TTL: Duration = Duration::from_secs(1);
 
 /// The readiness of the process: whether it can write the ledger.
@@ -276,8 +276,8 @@ async fn read_ledger_figures(source: &MetricsSource) -> Result<Option<LedgerFigu
     figures.accounts = rate_limits
         .into_iter()
         .filter_map(|(account, limit)| {
-            let taken = u64::try_from(limit.taken).unwrap_or(0);
-            limit.allowed_rate(now).map(|allowed| AccountUse { account, taken, allowed })
+            let used = u64::try_from(limit.taken).unwrap_or(0);
+            limit.allowed_rate(now).map(|allowed| AccountUse { account, taken: used, allowed })
         })
         .collect();
     Ok(Some(figures))

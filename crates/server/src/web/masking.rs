@@ -37,15 +37,15 @@ pub(super) fn find_phone_numbers(text: &str, recipient: Phone) -> Vec<Range<usiz
 
 /// Replaces the phone numbers in a text with their last two digits.
 pub(super) fn mask_phone_numbers(text: &str, recipient: Phone) -> String {
-    let (mut masked, mut kept) = (String::with_capacity(text.len()), 0);
+    let (mut masked, mut copied_end) = (String::with_capacity(text.len()), 0);
     for number in find_phone_numbers(text, recipient) {
         let digits: Vec<char> = text[number.clone()].chars().filter(char::is_ascii_digit).collect();
-        masked.push_str(&text[kept..number.start]);
+        masked.push_str(&text[copied_end..number.start]);
         masked.push('…');
         masked.extend(&digits[digits.len() - 2..]);
-        kept = number.end;
+        copied_end = number.end;
     }
-    masked + &text[kept..]
+    masked + &text[copied_end..]
 }
 
 /// Finds the byte ranges of the longest sequences of digits.

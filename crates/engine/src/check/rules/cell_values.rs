@@ -154,10 +154,10 @@ pub(in crate::check) fn find_database_value(cell: &str) -> Option<DatabaseValue>
     if is_date_at_midnight(cell) {
         return Some(DatabaseValue::DateAtMidnight);
     }
-    let (whole, decimals) = cell.split_once('.')?;
+    let (integer, decimals) = cell.split_once('.')?;
     let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     let is_padded = decimals.len() >= 4 && is_number(decimals) && decimals[2..].bytes().all(|byte| byte == b'0');
-    (is_padded && is_number(whole.strip_prefix('-').unwrap_or(whole))).then_some(DatabaseValue::PaddedNumber)
+    (is_padded && is_number(integer.strip_prefix('-').unwrap_or(integer))).then_some(DatabaseValue::PaddedNumber)
 }
 
 fn is_date_at_midnight(cell: &str) -> bool {

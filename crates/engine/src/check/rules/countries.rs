@@ -58,12 +58,12 @@ impl RecipientCountries {
 
     /// The number of `rows` in each country that `is_wanted` selects, highest count first.
     pub fn count_rows(&self, rows: &RoaringBitmap, is_wanted: impl Fn(Option<Region>) -> bool) -> Vec<CountryCount> {
-        let wanted = self.rows.iter().filter(|(country, _)| is_wanted(**country));
-        let counted = wanted.map(|(country, country_rows)| CountryCount {
+        let selected_rows = self.rows.iter().filter(|(country, _)| is_wanted(**country));
+        let country_counts = selected_rows.map(|(country, country_rows)| CountryCount {
             country: *country,
             recipients: country_rows.intersection_len(rows),
         });
-        let mut counts: Vec<CountryCount> = counted.filter(|count| count.recipients > 0).collect();
+        let mut counts: Vec<CountryCount> = country_counts.filter(|count| count.recipients > 0).collect();
         counts.sort_by_key(|count| Reverse(count.recipients));
         counts
     }
@@ -82,7 +82,7 @@ pub fn sum_recipients(counts: &[CountryCount]) -> u64 {
 /// The maximum number of countries that a description names.
 const MAX_NAMED: usize = 5;
 
-/// Describes how many recipients are in each country: `30 in PL, 5 in DE and 2 in an unknown country`.
+/// Describes the number of recipients in each country: `30 in PL, 5 in DE and 2 in an unknown country`.
 pub fn describe_countries(counts: &[CountryCount]) -> String {
     let (named, others) = counts.split_at(counts.len().min(MAX_NAMED));
     let describe = |count: &CountryCount| {

@@ -173,17 +173,17 @@ fn decode_misread(run: &str, encoding: &'static Encoding, is_beside_letter: bool
     if unmappable {
         return None;
     }
-    let whole = match std::str::from_utf8(&bytes) {
+    let decoded = match std::str::from_utf8(&bytes) {
         Ok(original) => original,
         // The last letter might be cut off, so it is ignored.
         Err(error) if error.error_len().is_none() => std::str::from_utf8(&bytes[..error.valid_up_to()]).ok()?,
         Err(_) => return None,
     };
     let cyrillic = encoding == WINDOWS_1251;
-    let count = whole.chars().count();
-    let is_symbol = whole.chars().all(|c| !c.is_alphabetic()) && (!cyrillic || bytes.len() > 2);
+    let count = decoded.chars().count();
+    let is_symbol = decoded.chars().all(|c| !c.is_alphabetic()) && (!cyrillic || bytes.len() > 2);
     let is_enough = count >= 2 || is_beside_letter || is_symbol;
-    (count > 0 && is_enough && whole.chars().all(is_common_char)).then(|| whole.to_owned())
+    (count > 0 && is_enough && decoded.chars().all(is_common_char)).then(|| decoded.to_owned())
 }
 
 /// Whether this is a letter or symbol that is common in messages: European alphabets, typographic symbols and emoji.
@@ -296,10 +296,11 @@ pub(super) fn find_markdown(masked: &str, source: &str) -> Vec<Range<usize>> {
         let start =
             masked[..middle].rfind(['[', '\n']).filter(|&at| masked[at..].starts_with('[') && at + 1 < middle)?;
         let address = middle + 2..middle + 2 + masked[middle + 2..].find(')')?;
-        let shown = &masked[address.clone()];
-        let is_address =
-            shown.contains("://") || shown.starts_with("www.") || source[address.start..].starts_with("{{");
-        (is_address && !shown.contains(char::is_whitespace)).then(|| start..address.end + 1)
+        let masked_address = &masked[address.clone()];
+        let is_address = masked_address.contains("://")
+            || masked_address.starts_with("www.")
+            || source[address.start..].starts_with("{{");
+        (is_address && !masked_address.contains(char::is_whitespace)).then(|| start..address.end + 1)
     }));
     found.sort_by_key(|range| range.start);
     found
@@ -340,13 +341,13 @@ pub(super) fn find_escaped_line_break(text: &str) -> Option<Range<usize>> {
 
 /// Finds the first occurrence of each kind of damage in a text.
 pub(super) fn check_damaged_text(text: &NamedTemplate) -> Vec<TextProblem> {
-    let mut seen = Vec::new();
+    let mut reported = Vec::new();
     let found = constant_parts(text).filter_map(|(part, at)| {
         let (damage, word) = find_damage(part)?;
-        if seen.contains(&damage) {
+        if reported.contains(&damage) {
             return None;
         }
-        seen.push(damage);
+        reported.push(damage);
         Some((damage, at.start + word.start..at.start + word.end))
     });
     let problem = |(damage, span)| match damage {

@@ -116,8 +116,8 @@ pub(in crate::check) fn check_balance(balance: &Balance, cost: Amount) -> Option
         return None;
     }
     let missing = cost.saturating_sub(*amount);
-    let shown = |amount: Amount| format!("{amount} {currency}").trim_end().to_owned();
-    let (amount, cost, missing) = (shown(*amount), shown(cost), shown(missing));
+    let format_amount = |amount: Amount| format!("{amount} {currency}").trim_end().to_owned();
+    let (amount, cost, missing) = (format_amount(*amount), format_amount(cost), format_amount(missing));
     let message = format!("the balance is {amount}, but the messages can cost up to {cost}, which is {missing} more");
     Some(
         Finding::new(&BALANCE_TOO_LOW, message)
@@ -176,10 +176,10 @@ pub(in crate::check) fn check_sender_name(
         .into_warning()
         .help("ask the gateway's support team what this status means"),
         None => new(format!("the account has no sender name `{name}`")).help(match did_you_mean(name, known()) {
-            Some(meant) if meant.eq_ignore_ascii_case(name) => {
-                format!("did you mean `{meant}`? names are case-sensitive")
+            Some(suggestion) if suggestion.eq_ignore_ascii_case(name) => {
+                format!("did you mean `{suggestion}`? names are case-sensitive")
             }
-            Some(meant) => format!("did you mean `{meant}`?"),
+            Some(suggestion) => format!("did you mean `{suggestion}`?"),
             None => format!("run `{}` to list the account's sender names", account.senders),
         }),
     };
@@ -198,7 +198,7 @@ pub fn check_replicas(replicas: u64) -> Option<Finding> {
     Some(finding.help("list the replicas in the database setting `synchronous_standby_names`"))
 }
 
-/// A warning about a ledger that this machine has never used, with the count of live runs and the latest run.
+/// A warning about a ledger that this machine has never used, with the number of live runs and the latest run.
 pub fn unfamiliar_ledger_finding(place: &str, runs: u64, latest: &str) -> Finding {
     let runs = if runs == 1 {
         "a live run from another machine".to_owned()
@@ -312,7 +312,7 @@ pub(super) fn note_manually_enabled_channel(campaign: &Campaign, profile: &Profi
     Some(Finding::new(&WHATSAPP_ROUTE, message).help(help).at(place))
 }
 
-/// How missing delivery statuses arrive.
+/// Advice on how to obtain missing delivery statuses.
 const STATUS_REQUESTS: &str = "`serve` and `reconcile --all` request missing delivery statuses";
 
 /// Notes on whether the gateway guarantees delivery receipts, one per message type, if the profile has a webhook
@@ -382,13 +382,13 @@ polled: { base_url: https://g.example, api_key: { env: KEY }, rate: 1/s }
         let viber = "viber: { signature: Olena, message: Hi }";
         let rcs = "rcs: { signature: Olena, message: Hi, image: https://a.example/a.png, button: Go, link: https://a.example }";
         let (voice, asynchronous) = ("voice: { message: Hi }", "endpoint: async\n");
-        let each = "a webhook for each";
+        let webhook_note = "a webhook for each";
         let cases: [(&str, &[&str], &str, Option<&str>); 12] = [
-            ("", &[viber], "promised", Some(each)),
-            (asynchronous, &[viber], "promised", Some(each)),
-            ("", &[rcs], "promised", Some(each)),
-            ("", &[rcs, sms], "promised", Some(each)),
-            ("", &[rcs, viber, sms], "promised", Some(each)),
+            ("", &[viber], "promised", Some(webhook_note)),
+            (asynchronous, &[viber], "promised", Some(webhook_note)),
+            ("", &[rcs], "promised", Some(webhook_note)),
+            ("", &[rcs, sms], "promised", Some(webhook_note)),
+            ("", &[rcs, viber, sms], "promised", Some(webhook_note)),
             ("", &[sms], "promised", Some("guarantee webhooks for `sms`")),
             ("", &[viber, sms], "promised", Some("guarantee webhooks for `viber+sms`")),
             ("", &[voice, sms], "promised", Some("account settings")),
@@ -431,7 +431,7 @@ polled: { base_url: https://g.example, api_key: { env: KEY }, rate: 1/s }
         let campaign = loaded.value.unwrap_or_else(|| panic!("{:?}", loaded.findings));
         let findings = check_promised_receipts(&campaign, gateways.find_profile("promised").unwrap());
         let messages: Vec<&str> = findings.iter().map(|finding| finding.message.as_str()).collect();
-        let each = "the gateway sends a webhook for each `viber` message";
-        assert_eq!(messages, [each, "the gateway does not guarantee webhooks for `sms` messages"]);
+        let webhook_note = "the gateway sends a webhook for each `viber` message";
+        assert_eq!(messages, [webhook_note, "the gateway does not guarantee webhooks for `sms` messages"]);
     }
 }

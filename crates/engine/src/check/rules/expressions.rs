@@ -147,11 +147,11 @@ fn check_call(text: &NamedTemplate, call: &FilterCall) -> Vec<TextProblem> {
     let FilterCall { name, span, arguments, required, optional } = call;
     let known = || required.iter().chain(*optional).copied();
     let mut problems = Vec::new();
-    let mut meant = Vec::new();
+    let mut misspelt = Vec::new();
     for (argument, at) in arguments.iter().filter(|(argument, _)| !known().any(|known| known == argument)) {
         let near =
             did_you_mean(argument, known()).or_else(|| known().find(|known| known.starts_with(argument.as_str())));
-        meant.extend(near);
+        misspelt.extend(near);
         let help = match near {
             Some(near) => format!("did you mean `{near}`?"),
             None if known().next().is_none() => format!("remove it: `{name}` takes no arguments"),
@@ -160,9 +160,9 @@ fn check_call(text: &NamedTemplate, call: &FilterCall) -> Vec<TextProblem> {
         let message = format!("the filter `{name}` has no argument `{argument}`");
         problems.push(problem_at(text, at.clone(), &FILTER_ARGUMENT, message, &help));
     }
-    let given = |required: &str| arguments.iter().any(|(argument, _)| argument == required);
+    let has_argument = |required: &str| arguments.iter().any(|(argument, _)| argument == required);
     let missing: Vec<&str> =
-        required.iter().copied().filter(|required| !given(required) && !meant.contains(required)).collect();
+        required.iter().copied().filter(|required| !has_argument(required) && !misspelt.contains(required)).collect();
     if !missing.is_empty() {
         let message = format!("the filter `{name}` needs {}", join_alternatives(missing.iter().copied()));
         let written: Vec<String> = required.iter().map(|argument| format!("{argument}=…")).collect();
@@ -186,13 +186,13 @@ pub(super) fn check_unused_constants(campaign: &Campaign) -> Vec<Finding> {
     let variant_findings = |variant: &'_ MessageVariant| {
         find_misspelt(variant, &used, &known)
             .into_iter()
-            .map(|(name, meant)| {
+            .map(|(name, suggestion)| {
                 let message = format!(
                     "no message uses `{name}`, so this constant has no effect in the variant `{}`",
                     variant.name
                 );
                 let place = campaign.places.locate_key(&format!("variants.{}.vars.{name}", variant.name));
-                Finding::new(&UNUSED_CONSTANT, message).help(format!("did you mean `{meant}`?")).at(place)
+                Finding::new(&UNUSED_CONSTANT, message).help(format!("did you mean `{suggestion}`?")).at(place)
             })
             .collect::<Vec<_>>()
     };
@@ -275,7 +275,7 @@ mod tests {
             let problems = check_filter_arguments(&text);
             let [problem] = problems.as_slice() else { panic!("{source}: {problems:?}") };
             assert!(problem.message.contains(message), "{source}: {}", problem.message);
-            assert!(problem.help.as_ref().is_some_and(|shown| shown.contains(help)), "{source}: {:?}", problem.help);
+            assert!(problem.help.as_ref().is_some_and(|actual| actual.contains(help)), "{source}: {:?}", problem.help);
         }
         for source in [
             "{{ a | round(precision=2) | str }}",
@@ -290,15 +290,15 @@ mod tests {
         }
     }
 
-    fn find_pairs(texts: &[&str], constants: &[&str], own: &[&str]) -> Vec<(String, String)> {
+    fn find_pairs(texts: &[&str], constants: &[&str], headers: &[&str]) -> Vec<(String, String)> {
         let texts: Vec<NamedTemplate> =
             texts.iter().map(|source| NamedTemplate { name: "t".into(), source: (*source).into() }).collect();
         let mut load = |name: &str| (name == "part.txt").then(|| "{{ offer }}".to_owned());
         let Some(used) = collect_used_names(texts.iter(), &mut load) else { return Vec::new() };
-        let vars = own.iter().map(|name| ((*name).to_owned(), String::new())).collect();
+        let vars = headers.iter().map(|name| ((*name).to_owned(), String::new())).collect();
         let variant = MessageVariant { name: "a".into(), share: Percentage::WHOLE, content: None, vars };
         let unused = find_misspelt(&variant, &used, constants);
-        unused.into_iter().map(|(name, meant)| (name.to_owned(), meant.to_owned())).collect()
+        unused.into_iter().map(|(name, suggestion)| (name.to_owned(), suggestion.to_owned())).collect()
     }
 
     #[test]
@@ -316,8 +316,8 @@ mod tests {
             (&["{% include 'gone.txt' %}{{ greeting }}"], &["greeting"], &["greting"]),
             (&["{{ link_a }}"], &["link_a"], &["link_a", "link_b"]),
         ];
-        for (texts, constants, own) in fine {
-            assert_eq!(find_pairs(texts, constants, own), [], "{texts:?}");
+        for (texts, constants, headers) in fine {
+            assert_eq!(find_pairs(texts, constants, headers), [], "{texts:?}");
         }
     }
 }

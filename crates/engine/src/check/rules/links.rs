@@ -100,12 +100,13 @@ fn find_broken_links(text: &str) -> Vec<Range<usize>> {
         }
         let scheme = &before[word..];
         let letters: String = scheme.chars().filter(char::is_ascii_alphabetic).collect::<String>().to_ascii_lowercase();
-        let meant = scheme.len() <= 9 && strsim::damerau_levenshtein(&letters, "https") <= 2 && letters.contains('t');
+        let is_misspelled_https =
+            scheme.len() <= 9 && strsim::damerau_levenshtein(&letters, "https") <= 2 && letters.contains('t');
         let right = ["http:", "https:"]
             .iter()
             .any(|right| scheme.trim_start_matches(|c: char| !c.is_alphanumeric()).eq_ignore_ascii_case(right));
         let blank = text[start + 2..].starts_with(char::is_whitespace);
-        if meant && (!right || blank) {
+        if is_misspelled_https && (!right || blank) {
             found.push(word..find_end(text, start + 2));
         }
     }
@@ -424,8 +425,8 @@ mod tests {
 
     #[test]
     fn help_shows_the_url_encoded_value() {
-        for (value, shown) in [("NEW 126", "`NEW%20126`"), ("R&B-163", "`R%26B-163`")] {
-            assert!(report_cell_in_link("code", value, "row 2").help.unwrap().contains(shown), "{value}");
+        for (value, expected) in [("NEW 126", "`NEW%20126`"), ("R&B-163", "`R%26B-163`")] {
+            assert!(report_cell_in_link("code", value, "row 2").help.unwrap().contains(expected), "{value}");
         }
     }
 }

@@ -79,16 +79,17 @@ fn shorten(fragment: &str) -> String {
 
 /// The HTML entities in the constant part of a text.
 pub(super) fn check_html_entities(text: &NamedTemplate) -> Option<TextProblem> {
-    let meant = |entity: &str| match decode_entity(entity) {
+    let describe_replacement = |entity: &str| match decode_entity(entity) {
         Some(character) if character == " " => "a space".to_owned(),
         Some(character) => format!("`{character}`"),
         None => "the character itself".to_owned(),
     };
     let help = |entities: &[&str]| match entities {
-        [one] => format!("write {}", meant(one)),
+        [one] => format!("write {}", describe_replacement(one)),
         several => {
-            let each: Vec<String> = several.iter().map(|entity| format!("{} for `{entity}`", meant(entity))).collect();
-            format!("write {}", each.join(", "))
+            let replacements: Vec<String> =
+                several.iter().map(|entity| format!("{} for `{entity}`", describe_replacement(entity))).collect();
+            format!("write {}", replacements.join(", "))
         }
     };
     markup_finding(text, &find_html_entities(&mask_tags(text)), &HTML_ENTITY, help)
@@ -96,9 +97,9 @@ pub(super) fn check_html_entities(text: &NamedTemplate) -> Option<TextProblem> {
 
 /// A finding about HTML entities in the cells of a column.
 pub(super) fn report_html_entity(column: &str, example: &str, rows: &str) -> Finding {
-    let meant = decode_entity(example).filter(|character| character != " ");
-    let meant = meant.map(|character| format!(" instead of `{character}`"));
-    let message = format!("the column `{column}` contains `{example}`{} in {rows}", meant.unwrap_or_default());
+    let replacement = decode_entity(example).filter(|character| character != " ");
+    let replacement = replacement.map(|character| format!(" instead of `{character}`"));
+    let message = format!("the column `{column}` contains `{example}`{} in {rows}", replacement.unwrap_or_default());
     Finding::new(&HTML_ENTITY, message)
         .help("export the list again without HTML encoding, or replace the HTML entities in the list")
 }
@@ -182,8 +183,10 @@ mod tests {
         let one = |end: usize| vec![Range { start: 0, end }];
         assert_eq!(message("ab", &one(1)).as_deref(), Some("`a` would be sent literally"));
         assert_eq!(message("aba", &[0..1, 1..2, 2..3]).as_deref(), Some("`a` and `b` would be sent literally"));
-        let each: Vec<Range<usize>> = (0..10).map(|at| at..at + 1).collect();
-        assert!(message("abcdefghij", &each).unwrap().ends_with("`h`, and 2 more, would be sent literally"));
+        let single_characters: Vec<Range<usize>> = (0..10).map(|at| at..at + 1).collect();
+        assert!(
+            message("abcdefghij", &single_characters).unwrap().ends_with("`h`, and 2 more, would be sent literally")
+        );
         let long = format!("<{}>", "є".repeat(80));
         assert!(message(&long, &one(long.len())).unwrap().contains("є…`"));
     }

@@ -57,11 +57,11 @@ fn has_opt_out_instructions(arm: &MessageArm<'_>) -> bool {
     let MessageArm { content, vars, .. } = arm;
     let MessageContent { stages, .. } = *content;
     stages.iter().any(|stage| {
-        let by_gateway = match stage {
+        let gateway_adds_instructions = match stage {
             Stage::Sms(sms) => sms.unsubscribe_link == Some(true) || sms.fields.contains_key("unsubscribe_link"),
             _ => false,
         };
-        by_gateway
+        gateway_adds_instructions
             || stage.texts().any(|(field, text)| match field.key {
                 "link" | "url" => true,
                 "message" | "caption" | "button" => tells_how_to_opt_out(text, vars),

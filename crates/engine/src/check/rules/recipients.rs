@@ -168,7 +168,7 @@ pub(in crate::check) fn missing_consent_column(key: &str, name: &str, header: &L
     );
     let finding = finding.about(key);
     match did_you_mean(name, header.headers().iter().map(String::as_str)) {
-        Some(meant) => finding.help(format!("did you mean `{meant}`?")),
+        Some(suggestion) => finding.help(format!("did you mean `{suggestion}`?")),
         None => finding.help("write the header exactly as in the list"),
     }
 }

@@ -49,16 +49,16 @@ pub(super) fn format_date(occurrence: &Occurrence) -> String {
     occurrence.nominal.strftime("%a %Y-%m-%d %H:%M").to_string()
 }
 
-/// Formats the dates of a schedule: the first few, then how many more there are.
+/// Formats the dates of a schedule: the first few, then the number of further dates.
 pub(super) fn format_dates(dates: &[&Occurrence]) -> String {
-    let mut shown: Vec<String> = dates.iter().take(MAX_NAMED).map(|date| format_date(date)).collect();
-    match dates.len() - shown.len() {
+    let mut listed: Vec<String> = dates.iter().take(MAX_NAMED).map(|date| format_date(date)).collect();
+    match dates.len() - listed.len() {
         0 => {}
-        1 => shown.push("one more date".to_owned()),
-        more => shown.push(format!("{more} more dates")),
+        1 => listed.push("one more date".to_owned()),
+        more => listed.push(format!("{more} more dates")),
     }
-    let last = shown.pop().unwrap_or_default();
-    if shown.is_empty() { last } else { format!("{} and {last}", shown.join(", ")) }
+    let last = listed.pop().unwrap_or_default();
+    if listed.is_empty() { last } else { format!("{} and {last}", listed.join(", ")) }
 }
 
 /// The scheduled runs that send messages, each with its date and outlook.
@@ -232,13 +232,13 @@ fn check_overlapping_runs(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> O
     let OccurrenceOutlook::Busy(finishes) = first.outlook else { return None };
     let dates: Vec<_> = busy.iter().map(|run| &run.occurrence).collect();
     let (previous, _) = sending_runs(runs).take_while(|(date, _)| date.at < first.occurrence.at).last()?;
-    let lasts = match finishes {
+    let run_length = match finishes {
         Some(finishes) => format!("until about {}", timed.format_date(finishes)),
         None => "for more than a year".to_owned(),
     };
     let verb = if dates.len() == 1 { "is" } else { "are" };
     let skipped = format!(
-        "{} {verb} skipped: the run that starts on {} keeps sending {lasts}",
+        "{} {verb} skipped: the run that starts on {} keeps sending {run_length}",
         format_dates(&dates),
         format_date(previous)
     );
@@ -253,7 +253,7 @@ fn check_overlapping_runs(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> O
     Some(Finding::new(&SKIPPED_OCCURRENCES, message).help(help).at(find_times_place(timed)))
 }
 
-/// Describes how long a run takes.
+/// Describes the duration of a run.
 fn format_run_length(timed: &TimedCampaign<'_>, begins: Timestamp, finishes: Timestamp) -> String {
     let days =
         |per_day: &DailyLimits, messages| per_day.count_days(messages, per_day.count_used(&timed.limits.sent, begins));

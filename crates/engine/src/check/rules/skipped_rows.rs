@@ -61,7 +61,7 @@ pub(super) struct ReasonRows<'l> {
 
 /// Groups the excluded rows in `state` by reason, most frequent reason first.
 pub(super) fn group_by_reason(left_out: &ExcludedRows, state: RowState) -> Vec<ReasonRows<'_>> {
-    let sets = left_out.sets().filter(|(each, ..)| *each == state);
+    let sets = left_out.sets().filter(|(row_state, ..)| *row_state == state);
     let mut reasons: Vec<_> = sets.map(|(_, reason, rows)| ReasonRows { reason, rows }).collect();
     reasons.sort_by_key(|group| Reverse(group.rows.len()));
     reasons
@@ -80,18 +80,18 @@ pub(super) fn describe_first(rows: &RoaringBitmap) -> String {
 pub(super) fn describe_first_few(rows: &RoaringBitmap) -> String {
     /// A person can check this many rows by hand.
     const FEW: usize = 5;
-    let shown: Vec<String> = rows.iter().take(FEW).map(|row| row.to_string()).collect();
-    match (shown.as_slice(), rows.len() - shown.len() as u64) {
+    let listed_rows: Vec<String> = rows.iter().take(FEW).map(|row| row.to_string()).collect();
+    match (listed_rows.as_slice(), rows.len() - listed_rows.len() as u64) {
         ([one], 0) => format!("row {one}"),
         ([first @ .., last], 0) => format!("{} rows ({} and {last})", rows.len(), first.join(", ")),
-        (shown, more) => format!("{} rows ({} and {more} more)", rows.len(), shown.join(", ")),
+        (listed_rows, more) => format!("{} rows ({} and {more} more)", rows.len(), listed_rows.join(", ")),
     }
 }
 
 /// Describes rows as the subject of a sentence, naming the first few: `rows 3 and 5 are`.
 pub(super) fn describe_named_rows(rows: &RoaringBitmap) -> String {
-    let shown: Vec<String> = rows.iter().take(MAX_LISTED_ROWS).map(|row| row.to_string()).collect();
-    format_subject(&shown, rows.len() - shown.len() as u64)
+    let listed_rows: Vec<String> = rows.iter().take(MAX_LISTED_ROWS).map(|row| row.to_string()).collect();
+    format_subject(&listed_rows, rows.len() - listed_rows.len() as u64)
 }
 
 /// Creates a finding for each reason until the limit of named rows is reached, and one for the remaining rows.
@@ -100,16 +100,16 @@ pub(super) fn reason_findings(rule: &'static Rule, description: &str, reasons: &
     let (mut findings, mut listed, mut rest) = (Vec::new(), 0, 0);
     for (index, ReasonRows { reason, rows }) in reasons.iter().enumerate() {
         // Leaves room for at least one row of each remaining reason.
-        let behind = reasons.len() - index - 1;
+        let remaining = reasons.len() - index - 1;
         let room = MAX_LISTED_ROWS.saturating_sub(listed);
-        let take = room.saturating_sub(behind).max(1).min(room);
+        let take = room.saturating_sub(remaining).max(1).min(room);
         if take == 0 {
             rest += rows.len();
             continue;
         }
-        let shown: Vec<String> = rows.iter().take(take).map(|row| row.to_string()).collect();
-        listed += shown.len();
-        let subject = format_subject(&shown, rows.len() - shown.len() as u64);
+        let listed_rows: Vec<String> = rows.iter().take(take).map(|row| row.to_string()).collect();
+        listed += listed_rows.len();
+        let subject = format_subject(&listed_rows, rows.len() - listed_rows.len() as u64);
         findings.push(Finding::new(rule, format!("{subject} {description}: {reason}")));
     }
     match rest {
@@ -126,12 +126,12 @@ pub(super) fn reason_findings(rule: &'static Rule, description: &str, reasons: &
     findings
 }
 
-/// Formats the named rows, and how many more there are, as the subject of a sentence.
-fn format_subject(shown: &[String], more: u64) -> String {
-    match (shown, more) {
+/// Formats the named rows and the number of further rows, as the subject of a sentence.
+fn format_subject(listed_rows: &[String], more: u64) -> String {
+    match (listed_rows, more) {
         ([one], 0) => format!("row {one} is"),
         ([first @ .., last], 0) => format!("rows {} and {last} are", first.join(", ")),
-        (shown, more) => format!("rows {} and {more} more are", shown.join(", ")),
+        (listed_rows, more) => format!("rows {} and {more} more are", listed_rows.join(", ")),
     }
 }
 
@@ -269,9 +269,9 @@ pub fn check_no_messages(survey: &Survey, brief: &CampaignBrief) -> Option<Findi
     let sets = survey.left_out.sets().filter(|(_, _, rows)| !rows.is_empty());
     let mut reasons: Vec<_> = sets.map(|(state, reason, rows)| (state, reason, rows.len())).collect();
     reasons.sort_by_key(|(_, _, rows)| Reverse(*rows));
-    let (shown, others) = reasons.split_at(reasons.len().min(MAX_NAMED_REASONS));
+    let (named, others) = reasons.split_at(reasons.len().min(MAX_NAMED_REASONS));
     let mut counts: Vec<String> =
-        shown.iter().map(|(state, reason, rows)| describe_reason(*state, reason, *rows)).collect();
+        named.iter().map(|(state, reason, rows)| describe_reason(*state, reason, *rows)).collect();
     if !others.is_empty() {
         let rows = others.iter().map(|(_, _, rows)| rows).sum();
         counts.push(format!("{} for {}", format_thousands(rows), format_count(others.len() as u64, "other reason")));
@@ -393,8 +393,9 @@ mod tests {
             Some(ALL_ROWS_HINT)
         );
         let reasons: Vec<String> = (0..50).map(|number| format!("reason {number}")).collect();
-        let each: Vec<(u32, &str)> = reasons.iter().zip(2..).map(|(reason, row)| (row, reason.as_str())).collect();
-        let messages = finding_messages(&each);
+        let numbered_reasons: Vec<(u32, &str)> =
+            reasons.iter().zip(2..).map(|(reason, row)| (row, reason.as_str())).collect();
+        let messages = finding_messages(&numbered_reasons);
         assert_eq!((messages.len(), messages[20].as_str()), (21, "30 more rows are invalid"));
     }
 

@@ -83,7 +83,7 @@ define_rules! {
 /// An error if the windows of a campaign and its profile are never open together. Also an error if the profile's window
 /// needs a time zone that the campaign does not set.
 pub(super) fn check_window(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
-    let (own, policy) = (campaign.window.as_ref(), profile.window.as_ref());
+    let (campaign_window, policy) = (campaign.window.as_ref(), profile.window.as_ref());
     let at_window_key = |finding: Finding| match campaign.places.locate_key("delivery.window") {
         Some(place) => finding.at(place),
         None => finding,
@@ -93,7 +93,7 @@ pub(super) fn check_window(campaign: &Campaign, profile: &Profile) -> Option<Fin
         let finding = Finding::new(&CLOSED_WINDOW, message);
         return Some(finding.help("add the campaign's time zone, for example `timezone: Europe/Kyiv`"));
     }
-    if own.zip(policy).is_some_and(|(own, policy)| own.zone != policy.zone) {
+    if campaign_window.zip(policy).is_some_and(|(campaign_window, policy)| campaign_window.zone != policy.zone) {
         // Whether the two windows are ever open together depends on the time zone of each recipient.
         return None;
     }
@@ -154,7 +154,7 @@ pub(in crate::check) fn check_until_near(timed: &TimedCampaign<'_>, outlook: &Ou
     until_near_finding(timed, "", outlook)
 }
 
-/// The same warning as [`check_until_near`], for the runs on the dates of a schedule.
+/// Like [`check_until_near`], but for the runs on the dates of a schedule.
 pub(in crate::check) fn check_until_near_on_dates(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> Option<Finding> {
     let short: Vec<_> = sending_runs(runs).filter(|(_, outlook)| outlook.unsent > 0).collect();
     let (date, outlook) = short.first()?;
@@ -372,16 +372,16 @@ pub fn check_night(
     }
     let profile = profile?;
     let per_second = campaign.effective_rate(Some(profile)).and_then(|rate| rate.per_second());
-    let lasts = per_second.map_or(Duration::ZERO, |rate| Duration::from_secs_f64(rows.len() as f64 / rate));
+    let duration = per_second.map_or(Duration::ZERO, |rate| Duration::from_secs_f64(rows.len() as f64 / rate));
     let zones = group_by_zone(campaign, survey, rows);
-    // The messages of later days leave from midnight on.
+    // The messages of later days are sent from midnight on.
     let is_split = |begins: Timestamp| {
         let left_today =
             |per_day: &DailyLimits| per_day.remaining_today(per_day.count_used(&survey.sent_by_day, begins));
         campaign.per_day.as_ref().is_some_and(|per_day| rows.len() > left_today(per_day))
     };
     let find_night = |begins: Timestamp| {
-        let night = find_night_recipients(&zones, begins, lasts);
+        let night = find_night_recipients(&zones, begins, duration);
         let midnight = begins.to_zoned(campaign.home_zone()).tomorrow().and_then(|day| day.start_of_day());
         match midnight.ok().filter(|_| is_split(begins) && night.is_empty()) {
             Some(midnight) => find_night_recipients(&zones, midnight.timestamp(), Duration::ZERO),
@@ -410,7 +410,7 @@ pub fn check_night(
         }
     };
     let number = Some(night.iter().map(|zone| zone.recipients).sum()).filter(|number| *number > 0)?;
-    let about = if lasts > INTERVAL { "about " } else { "" };
+    let about = if duration > INTERVAL { "about " } else { "" };
     let message = format!(
         "{when} would reach {about}{} between 21:00 and 8:00 in their local time: {}{more}",
         format_count(number, "recipient"),
@@ -444,10 +444,10 @@ fn group_by_zone(campaign: &Campaign, survey: &Survey, rows: &RoaringBitmap) -> 
     zones
 }
 
-/// The recipients whose messages would arrive at night if a run begins at `began` and sends evenly for `lasts`.
-fn find_night_recipients(zones: &[ZoneRecipients], began: Timestamp, lasts: Duration) -> Vec<NightRecipients> {
-    let moments = (lasts.as_secs().div_ceil(INTERVAL.as_secs()) as u32).clamp(1, MAX_MOMENTS);
-    let step = lasts / moments;
+/// The recipients whose messages would arrive at night if a run begins at `began` and sends evenly for `duration`.
+fn find_night_recipients(zones: &[ZoneRecipients], began: Timestamp, duration: Duration) -> Vec<NightRecipients> {
+    let moments = (duration.as_secs().div_ceil(INTERVAL.as_secs()) as u32).clamp(1, MAX_MOMENTS);
+    let step = duration / moments;
     let mut night = Vec::new();
     for ZoneRecipients { zone, name, recipients } in zones {
         let local = |moment: u32| began.checked_add(step * moment).ok().map(|at| zone.to_datetime(at).time());
@@ -464,7 +464,8 @@ fn is_night(time: Time) -> bool {
     time.hour() >= NIGHT_BEGINS || time.hour() < NIGHT_ENDS
 }
 
-/// Describes how many recipients would get messages at night in each time zone: `1 000 in Europe/Kyiv at 22:30`.
+/// Describes the number of recipients in each time zone who would get messages at night: `1 000 in Europe/Kyiv at
+/// 22:30`.
 fn describe_night(night: &[NightRecipients]) -> String {
     let (named, others) = night.split_at(night.len().min(MAX_NAMED));
     let describe = |zone: &NightRecipients| {

@@ -216,7 +216,7 @@ impl LedgerPair {
 
 #[tokio::test]
 async fn simulated_ledger_agrees_with_the_real_one() {
-    let mut begun = 0;
+    let mut begun_count = 0;
     for seed in 0..LEDGERS {
         let mut chance = SimulationRandom::new(seed);
         let folder = tempfile::tempdir().unwrap();
@@ -234,8 +234,8 @@ async fn simulated_ledger_agrees_with_the_real_one() {
         for _ in 0..CALLS {
             pair.call_both(&mut chance).await;
         }
-        begun += pair.envelopes;
+        begun_count += pair.envelopes;
         pair.compare_both(&mut chance).await;
     }
-    assert!(begun > 50, "{begun} intents prove nothing");
+    assert!(begun_count > 50, "{begun_count} intents prove nothing");
 }

@@ -28,11 +28,11 @@ impl SimulatedWorld {
         ledger: &ProcessLedger,
         gateway: &SimulatedGateway,
         lease: Lease,
-        wanted: &[RowState],
+        states: &[RowState],
     ) {
         let began = wall_now();
         let Some((run, snapshot)) = load_run(ledger, false).await else { return };
-        let Ok(mut doubts) = MessagesInDoubt::load(ledger, &run, &snapshot.states, wanted).await else { return };
+        let Ok(mut doubts) = MessagesInDoubt::load(ledger, &run, &snapshot.states, states).await else { return };
         self.check_no_proven_row_is_asked(began, run.key, &doubts);
         if doubts.rows.is_empty() {
             return;
@@ -50,7 +50,7 @@ impl SimulatedWorld {
         if self.plan.resend_if_not_found || trusts_one_denial {
             let denied = |answer: &str| answer.starts_with("no such message");
             doubts.rows.retain(|doubt| {
-                let is_denied = || doubt.history.as_ref().is_some_and(|asked| denied(&asked.answer));
+                let is_denied = || doubt.history.as_ref().is_some_and(|history| denied(&history.answer));
                 doubt.not_found || (trusts_one_denial && is_denied())
             });
             self.record_sighting(Sighting::ResentByRule, doubts.rows.len() as u64);
@@ -76,11 +76,13 @@ impl SimulatedWorld {
         let ledger = self.process_ledger(&self.immortal_life());
         let Some(lease) = self.take_run(ledger.as_ref()).await else { return };
         let Some((run, snapshot)) = load_run(ledger.as_ref(), false).await else { return };
-        let wanted = [RowState::InDoubt, RowState::Unresolved];
-        let Ok(doubts) = MessagesInDoubt::load(ledger.as_ref(), &run, &snapshot.states, &wanted).await else { return };
+        let undecided_states = [RowState::InDoubt, RowState::Unresolved];
+        let Ok(doubts) = MessagesInDoubt::load(ledger.as_ref(), &run, &snapshot.states, &undecided_states).await else {
+            return;
+        };
         let rows: Vec<(Row, u32)> = doubts.rows.iter().map(|doubt| (doubt.row, doubt.envelope)).collect();
         let (by, why) = (Author::Person("olena".into()), None);
-        let (change, more, seen) = match decision {
+        let (change, more, sighting) = match decision {
             FinalDecision::AssumeSent => (RowChange::AssumedSent { by: by.clone(), why }, 0, Sighting::CountedAsSent),
             FinalDecision::NotSent => (RowChange::NotSent { by: by.clone(), why }, 0, Sighting::CountedAsNotSent),
             FinalDecision::NotSentThenRetry => {
@@ -94,7 +96,7 @@ impl SimulatedWorld {
         if matches!(decision, FinalDecision::NotSent | FinalDecision::NotSentThenRetry) {
             rows.iter().for_each(|(row, _)| self.judge.note_decision(*row));
         }
-        self.record_sighting(seen, rows.len() as u64);
+        self.record_sighting(sighting, rows.len() as u64);
         let events = rows.iter().map(|(row, envelope)| row_event(*row, *envelope, &change)).collect();
         let _ = ledger.update_rows(lease, RowUpdate::Events(events)).await;
         let mut again = if decision == FinalDecision::NotSentThenRetry { rows } else { Vec::new() };
@@ -129,7 +131,7 @@ impl SimulatedWorld {
         if self.mistake == Some(Mistake::RetryWithoutInquiry) {
             return Ok(rejected);
         }
-        let (asked, mut again): (Vec<MessageInDoubt>, Vec<MessageInDoubt>) =
+        let (failed_messages, mut again): (Vec<MessageInDoubt>, Vec<MessageInDoubt>) =
             rejected.into_iter().partition(seems_failed);
         let life = self.immortal_life();
         let (ledger, gateway) = (self.process_ledger(&life), self.simulated_gateway(0, &life));
@@ -140,14 +142,15 @@ impl SimulatedWorld {
             let order = run.find_message(doubt.id).and_then(|(_, order)| order);
             PendingMessage::new((doubt.row, order, doubt.id), (doubt.chain, doubt.since), &ChainLifetimes::default())
         };
-        let messages: Vec<PendingMessage> = asked.iter().map(message).collect();
+        let messages: Vec<PendingMessage> = failed_messages.iter().map(message).collect();
         let statuses = poller.ask_before_retry(&messages, Instant::now() + Duration::from_secs(600)).await?;
         let skipped = statuses
             .iter()
             .filter(|status| matches!(status, ConfirmedStatus::Delivered | ConfirmedStatus::InProgress))
             .count();
         self.record_sighting(Sighting::RetrySkipped, skipped as u64);
-        let confirmed = asked.into_iter().zip(statuses).filter(|(_, status)| *status == ConfirmedStatus::Failed);
+        let confirmed =
+            failed_messages.into_iter().zip(statuses).filter(|(_, status)| *status == ConfirmedStatus::Failed);
         again.extend(confirmed.map(|(doubt, _)| doubt));
         Ok(again)
     }

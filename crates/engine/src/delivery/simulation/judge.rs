@@ -19,7 +19,7 @@ use campaign_ledger::{NumberSet, OPTED_OUT, RowSpan, RowState, StateCounts};
 /// A promise that was broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Breach {
-    /// A row has no final state, or is not sent although nobody decided so.
+    /// A row has no final state, or is not sent although nobody decided to skip it.
     Lost,
     /// A recipient got more messages than a person accepted.
     Duplicated,
@@ -39,7 +39,7 @@ pub(super) enum Breach {
     OutsideItsShards,
     /// An identifier was reused for another recipient.
     ForeignId,
-    /// More was sent than the rate limit allows.
+    /// A process sent more than the rate limit allows.
     RateLimit,
     /// Something was shown before it was on the disk.
     ShownEarly,
@@ -298,8 +298,8 @@ impl PromiseJudge {
         }
     }
 
-    /// Measures the rate in all periods of at least a second, for one process or for all processes. `spare` is how many
-    /// operations each process may send beyond the rate.
+    /// Measures the rate in all periods of at least a second, for one process or for all processes. `spare` is the
+    /// number of operations that each process may send beyond the rate.
     pub(super) fn measure_rate(&self, rate: f64, process: Option<usize>, spare: &[f64]) {
         let mut notes = self.0.lock().unwrap();
         let arrivals: Vec<ArrivedEnvelope> =
@@ -396,7 +396,7 @@ pub(super) enum Sighting {
 #[derive(Debug, Default)]
 pub(super) struct WorldReport {
     pub(super) broken: Breaches,
-    pub(super) seen: BTreeMap<Sighting, u64>,
+    pub(super) sightings: BTreeMap<Sighting, u64>,
     /// The time when its last process ended, by its own clock.
     pub(super) ended: Duration,
 }
@@ -408,14 +408,14 @@ impl SimulatedWorld {
         let processes = self.processes.lock().unwrap();
         let plan = &self.plan;
         // A suspended process might have had an envelope between its gate and the socket.
-        let held = |life: &Arc<ProcessLife>| if life.was_suspended() { 1.0 } else { 0.0 };
+        let suspension = |life: &Arc<ProcessLife>| if life.was_suspended() { 1.0 } else { 0.0 };
         let largest = plan.batch.min((plan.rate.unwrap_or(f64::INFINITY) as usize).max(1)) as f64;
         // A worker of a shared run has no gate: each of its envelopes can be late independently, before one that is on
         // time.
         let late = if plan.sharing.is_some() { 1.0 + plan.in_flight as f64 } else { 1.0 };
         // Setting a clock forward drops the slots that were booked ahead.
         let forgotten = if self.clock_set.load(Ordering::Relaxed) { late } else { 0.0 };
-        let spare: Vec<f64> = processes.iter().map(|life| (late + held(life) + forgotten) * largest).collect();
+        let spare: Vec<f64> = processes.iter().map(|life| (late + suspension(life) + forgotten) * largest).collect();
         if let Some(rate) = plan.account_rate {
             self.judge.measure_rate(rate, None, &spare);
         }

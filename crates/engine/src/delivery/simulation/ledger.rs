@@ -113,8 +113,8 @@ impl LedgerMaintenance for ProcessLedger {
 }
 
 impl NotificationQueue for ProcessLedger {
-    fn take_notifications(&self, interval: Duration, held: Duration) -> LedgerFuture<'_, Vec<Notification>> {
-        let take = move |disk: &mut SimulatedDisk, now| disk.contents.take_notifications(now, interval, held);
+    fn take_notifications(&self, interval: Duration, claim_time: Duration) -> LedgerFuture<'_, Vec<Notification>> {
+        let take = move |disk: &mut SimulatedDisk, now| disk.contents.take_notifications(now, interval, claim_time);
         Box::pin(async move { self.write(take).await })
     }
 
@@ -151,8 +151,8 @@ impl Ledger for ProcessLedger {
         })
     }
 
-    fn list_stored_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Result<Run, DamagedRun>>> {
-        Box::pin(async move { self.read(|contents| contents.list_runs(&wanted).into_iter().map(Ok).collect()).await })
+    fn list_stored_runs(&self, filter: RunFilter) -> LedgerFuture<'_, Vec<Result<Run, DamagedRun>>> {
+        Box::pin(async move { self.read(|contents| contents.list_runs(&filter).into_iter().map(Ok).collect()).await })
     }
 
     /// Every process gets the lock: the previous owner counts as gone, as after an expired lease.
@@ -268,8 +268,8 @@ impl Ledger for ProcessLedger {
         })
     }
 
-    fn load_envelopes(&self, run: RunId, wanted: EnvelopeFilter) -> LedgerFuture<'_, Vec<EnvelopeRecord>> {
-        Box::pin(async move { self.read(|contents| contents.load_envelopes(run, &wanted)).await })
+    fn load_envelopes(&self, run: RunId, filter: EnvelopeFilter) -> LedgerFuture<'_, Vec<EnvelopeRecord>> {
+        Box::pin(async move { self.read(|contents| contents.load_envelopes(run, &filter)).await })
     }
 
     fn load_excluded_rows(&self, run: RunId) -> LedgerFuture<'_, ExcludedRows> {
@@ -278,13 +278,13 @@ impl Ledger for ProcessLedger {
         })
     }
 
-    fn load_numbers<'a>(&'a self, wanted: NumberFilter<'a>) -> LedgerFuture<'a, NumberSet> {
+    fn load_numbers<'a>(&'a self, filter: NumberFilter<'a>) -> LedgerFuture<'a, NumberSet> {
         Box::pin(async move {
             let forgets = self.mistake == Some(Mistake::GuardForgetsDoubt);
             let now = wall_now().as_microsecond();
-            self.read(|contents| match wanted {
+            self.read(|contents| match filter {
                 NumberFilter::Sent(runs) if forgets => accepted_numbers(contents, runs),
-                wanted => contents.load_numbers(now, wanted),
+                filter => contents.load_numbers(now, filter),
             })
             .await
         })
@@ -423,10 +423,10 @@ impl ProcessLedger {
     pub(super) fn corrupt_rate_limit(&self, account: &str, rate: Option<f64>) {
         let mut disk = self.disk();
         if self.mistake == Some(Mistake::BurstingRateLimit)
-            && let (Some(pace), Some(rate)) = (disk.contents.rate_limits.get_mut(account), rate)
+            && let (Some(rate_limit), Some(rate)) = (disk.contents.rate_limits.get_mut(account), rate)
         {
             // A whole second's operations are available at once.
-            pace.next_free -= if rate >= 1.0 { 900_000 } else { 0 };
+            rate_limit.next_free -= if rate >= 1.0 { 900_000 } else { 0 };
         }
     }
 }

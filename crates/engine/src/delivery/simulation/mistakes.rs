@@ -191,7 +191,7 @@ pub(super) enum Mistake {
     OneDenialIsEnough,
     /// Answers are trusted although the gateway says the same about everything.
     BlindStatusTrusted,
-    /// After a pause, the account's rate limit lets a whole second's operations through at once.
+    /// The account's rate limit lets a whole second's operations through at once after a pause.
     BurstingRateLimit,
     /// An unproven start ignores the outcome of its first messages.
     NoWarmUp,

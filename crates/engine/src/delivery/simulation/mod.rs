@@ -77,29 +77,32 @@ fn play_worlds(seeds: std::ops::Range<u64>) -> BTreeMap<Sighting, u64> {
     let play_half = |remainder: u64| {
         let seeds = seeds.clone().filter(move |seed| seed % 2 == remainder);
         move || {
-            let mut seen = BTreeMap::new();
+            let mut sightings = BTreeMap::new();
             for seed in seeds {
                 let report = play_world(WorldPlan::from_seed(seed), None);
                 assert!(report.broken.is_empty(), "SIMULATION_SEED={seed} repeats it: {:#?}", report.broken);
-                report.seen.into_iter().for_each(|(sighting, times)| *seen.entry(sighting).or_default() += times);
+                report
+                    .sightings
+                    .into_iter()
+                    .for_each(|(sighting, times)| *sightings.entry(sighting).or_default() += times);
             }
-            seen
+            sightings
         }
     };
-    let (mut seen, others) = std::thread::scope(|scope| {
+    let (mut sightings, others) = std::thread::scope(|scope| {
         let other = scope.spawn(play_half(1));
         (play_half(0)(), other.join().expect("the other half"))
     });
-    others.into_iter().for_each(|(sighting, times)| *seen.entry(sighting).or_default() += times);
-    seen
+    others.into_iter().for_each(|(sighting, times)| *sightings.entry(sighting).or_default() += times);
+    sightings
 }
 
 #[test]
-fn nothing_is_sent_twice_or_lost_whatever_fails() {
-    let seen = play_worlds(0..10_000);
+fn no_message_is_sent_twice_or_lost_despite_any_failure() {
+    let sightings = play_worlds(0..10_000);
     let required = WorldFault::ALL.map(Sighting::Fault).into_iter().chain(REQUIRED_SIGHTINGS);
-    for sighting in required.filter(|_| !seen.is_empty()) {
-        let times = seen.get(&sighting).copied().unwrap_or(0);
+    for sighting in required.filter(|_| !sightings.is_empty()) {
+        let times = sightings.get(&sighting).copied().unwrap_or(0);
         assert!(times >= 50, "{sighting:?} occurred only {times} times, which proves nothing");
     }
 }
@@ -108,12 +111,12 @@ fn nothing_is_sent_twice_or_lost_whatever_fails() {
 fn same_seed_replays_the_same_world() {
     for seed in 0..100 {
         let (one, other) = (play_world(WorldPlan::from_seed(seed), None), play_world(WorldPlan::from_seed(seed), None));
-        assert_eq!((one.seen, one.ended), (other.seen, other.ended), "seed {seed}");
+        assert_eq!((one.sightings, one.ended), (other.sightings, other.ended), "seed {seed}");
     }
 }
 
 #[test]
 #[ignore = "takes minutes: cargo test --lib simulation -- --ignored"]
-fn nothing_is_sent_twice_or_lost_in_100_000_worlds() {
+fn no_message_is_sent_twice_or_lost_in_100_000_worlds() {
     play_worlds(10_000..110_000);
 }

@@ -77,7 +77,7 @@ impl WorldFault {
     ];
 }
 
-/// How the platform answers status inquiries.
+/// The platform's behaviour when it answers status inquiries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum StatusOracle {
     /// The platform tells the truth, but only after each message's lag.
@@ -99,7 +99,7 @@ pub(super) enum FinalDecision {
     SendAgain,
 }
 
-/// Everything that the seed decides in advance.
+/// The facts that the seed decides in advance.
 #[derive(Clone, Debug)]
 pub(super) struct WorldPlan {
     pub(super) seed: u64,
@@ -112,7 +112,7 @@ pub(super) struct WorldPlan {
     pub(super) rate: Option<f64>,
     pub(super) account_rate: Option<f64>,
     pub(super) trust_status: Vec<u16>,
-    /// The possible faults of this world, and how often they occur: one in this many requests.
+    /// The possible faults of this world, and their frequency: one in this many requests.
     pub(super) faults: Vec<WorldFault>,
     pub(super) fault_every: u64,
     pub(super) oracle: StatusOracle,
@@ -127,11 +127,11 @@ pub(super) struct WorldPlan {
     pub(super) retry_rejected: bool,
     /// One in this many rows has an unsupported operator (verification calls only).
     pub(super) unsupported: Option<u64>,
-    /// How several workers send the run. `None` if one process sends alone.
+    /// The plan for several workers that send the run. `None` if one process sends alone.
     pub(super) sharing: Option<SharingPlan>,
 }
 
-/// How several workers share a run.
+/// The plan for several workers that share a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SharingPlan {
     /// The number of rows per draw.
@@ -204,8 +204,7 @@ impl WorldPlan {
         }
     }
 
-    /// The same plan, but with several channels in half of the worlds. This is drawn separately, so nothing else in the
-    /// plan changes.
+    /// Uses several channels in half of the worlds. This is drawn separately, so nothing else in the plan changes.
     fn with_fallback(self) -> Self {
         let mut chance = self.random_for(9);
         match self.kind {
@@ -223,8 +222,8 @@ impl WorldPlan {
         self.random_for(10).once_in(4)
     }
 
-    /// The same plan, but several workers send the run. Long throttling is excluded, because a worker that waits for an
-    /// hour would make all workers wait.
+    /// Lets several workers send the run. Long throttling is excluded, because a worker that waits for an hour would
+    /// make all workers wait.
     pub(super) fn with_sharing(mut self, sharing: SharingPlan) -> Self {
         self.faults.retain(|fault| *fault != WorldFault::ThrottledLong);
         Self { sharing: Some(sharing), ..self }

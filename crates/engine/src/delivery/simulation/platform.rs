@@ -32,7 +32,7 @@ pub(super) struct AcceptedMessage {
     pub(super) rejected: bool,
     /// The time when it is executed.
     executed_at: Duration,
-    /// Its path through its channels.
+    /// The path of the message through its channels.
     fallback: FallbackPath,
 }
 
@@ -370,10 +370,10 @@ impl FallbackPath {
 
     /// The report at the time `since` after execution, about the channel that the message reached last.
     pub(super) fn report_at(&self, since: Duration) -> ChannelReport {
-        let passed = self.steps.iter().take_while(|(after, _)| *after <= since);
+        let past_steps = self.steps.iter().take_while(|(after, _)| *after <= since);
         let nothing_yet =
             ChannelReport { channel: None, status: if self.steps.is_empty() { "DELIVERED" } else { "QUEUED" } };
-        passed.last().map_or(nothing_yet, |(_, report)| *report)
+        past_steps.last().map_or(nothing_yet, |(_, report)| *report)
     }
 
     /// The reports in order, each with the time after execution.
@@ -393,16 +393,16 @@ impl FallbackPath {
 #[derive(Clone, Debug)]
 pub(super) struct SimulatedItem {
     pub(super) id: u64,
-    /// Its identifier, or the text of the rejection.
+    /// The identifier, or the text of the rejection.
     pub(super) result: Result<u64, &'static str>,
 }
 
-/// How the identifiers of items are written.
+/// The spelling of the identifiers of items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum IdSpelling {
     Numbers,
     Texts,
-    /// No identifiers. By the contract, verification calls have none.
+    /// The identifiers are missing. By the contract, verification calls have none.
     None,
 }
 

@@ -18,9 +18,9 @@ use campaign_ledger::{
 };
 
 thread_local! {
-    /// When this thread's world began; a world lives on one thread.
+    /// The time at which this thread's world began; a world lives on one thread.
     static BEGAN: Cell<Option<Instant>> = const { Cell::new(None) };
-    /// How far the wall clock was set forward since, in microseconds; less than zero if it was set back.
+    /// The shift of the wall clock since then, in microseconds; negative if the clock was set back.
     static SHIFT: Cell<i64> = const { Cell::new(0) };
 }
 
@@ -51,7 +51,7 @@ pub(super) fn wall_now() -> Timestamp {
 struct LifeState {
     /// The steps until it ends. `None` if it lives on.
     steps: Option<u64>,
-    /// The steps until it is suspended, and for how long.
+    /// The steps until the process is suspended, and the duration of the suspension.
     suspension: Option<(u64, Duration)>,
     suspended_until: Option<Instant>,
     dead: bool,
@@ -159,13 +159,13 @@ pub(super) type WallMicros = i64;
 /// The data that survives the end of a process.
 pub(super) struct SimulatedDisk {
     pub(super) contents: LedgerContents,
-    /// How many intents of all runs name a row.
+    /// The number of intents for each row, over all runs.
     pub(super) intents: HashMap<Row, u32>,
     /// The locks on the places of workers that share a run, and the process of each worker.
     pub(super) places: PlaceLocks,
     pub(super) workers: HashMap<Epoch, Arc<ProcessLife>>,
     /// Situations that occurred.
-    pub(super) seen: BTreeMap<Sighting, u64>,
+    pub(super) sightings: BTreeMap<Sighting, u64>,
     /// Numbers that a wrong ledger gave without recording an intent.
     unrecorded: u32,
 }
@@ -174,12 +174,12 @@ impl SimulatedDisk {
     /// An empty disk, whose epochs derive from the seed.
     pub(super) fn new(seed: u64) -> Self {
         let (contents, places) = (LedgerContents::seeded(seed), PlaceLocks::default());
-        let (intents, workers, seen) = (HashMap::new(), HashMap::new(), BTreeMap::new());
-        Self { contents, intents, places, workers, seen, unrecorded: 0 }
+        let (intents, workers, sightings) = (HashMap::new(), HashMap::new(), BTreeMap::new());
+        Self { contents, intents, places, workers, sightings, unrecorded: 0 }
     }
 
     pub(super) fn record_sighting(&mut self, sighting: Sighting) {
-        *self.seen.entry(sighting).or_default() += 1;
+        *self.sightings.entry(sighting).or_default() += 1;
     }
 
     /// Begins a run on this disk. Returns the run's identifier.
@@ -221,11 +221,11 @@ impl SimulatedDisk {
 
     pub(super) fn begin(&mut self, now: WallMicros, intent: Intent) -> Result<Permit, LedgerError> {
         let rows: Vec<Row> = intent.rows.iter().map(|sent| sent.row).collect();
-        let begun = self.contents.begin_envelope(now, intent)?;
-        if matches!(begun, Permit::Granted { .. }) {
+        let permit = self.contents.begin_envelope(now, intent)?;
+        if matches!(permit, Permit::Granted { .. }) {
             self.count_intents(rows);
         }
-        Ok(begun)
+        Ok(permit)
     }
 
     /// Stores an intent without checking its owner and without reserving a slot.

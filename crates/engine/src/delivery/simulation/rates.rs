@@ -21,7 +21,7 @@ const COMMIT: Duration = Duration::from_millis(5);
 struct TestExtent {
     /// Worlds per rate.
     worlds: u64,
-    /// The most operations that a world is measured for, beyond a minute.
+    /// The maximum number of operations that a world is measured for, beyond a minute.
     operations: f64,
 }
 
@@ -43,7 +43,7 @@ struct RateFaults {
     processes: usize,
     restarts: bool,
     suspension: Option<Duration>,
-    /// By how many seconds the wall clock is set, forward or back.
+    /// The number of seconds by which the wall clock is set forward or back.
     clock_set: Option<i64>,
     /// The processes share one run, whose own rate is half of the account's.
     shares_run: bool,
@@ -112,13 +112,13 @@ impl LimitedAccount {
         }
     }
 
-    /// The mean count of operations per second since the world began.
+    /// The mean number of operations per second since the world began.
     fn mean_rate(&self) -> f64 {
         self.log.lock().unwrap().iter().map(|(_, size)| size).sum::<usize>() as f64 / elapsed().as_secs_f64()
     }
 }
 
-/// By how many operations the rate is exceeded in the worst window of at least a second.
+/// Returns the number of operations by which the rate is exceeded in the worst window of at least a second.
 pub(super) fn max_excess(log: &[(Duration, usize)], rate: f64) -> f64 {
     // How far the operations before each envelope, and after the last one, are ahead of the rate.
     let (mut before, mut sum) = (Vec::new(), 0.0);
@@ -235,7 +235,7 @@ fn slow_campaign_leaves_the_rest_of_the_rate_to_others() {
 }
 
 #[test]
-fn restart_allows_no_burst() {
+fn restart_does_not_allow_a_burst() {
     assert_rate_holds(RateFaults { processes: 1, restarts: true, ..RateFaults::default() }, true);
     assert_rate_holds(RateFaults { processes: 2, restarts: true, ..RateFaults::default() }, true);
 }

@@ -235,7 +235,7 @@ fn draw_attempts(chance: &mut SimulationRandom) -> Vec<DeliveryAttempt> {
     attempts
 }
 
-/// Whether a receipt may move a message from `before` to `after`.
+/// Whether a receipt can move a message from `before` to `after`.
 fn is_forward(before: Option<RowState>, after: Option<RowState>) -> bool {
     let (Some(before), Some(after)) = (before, after) else { return before == after };
     before == after

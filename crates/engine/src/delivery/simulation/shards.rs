@@ -73,9 +73,9 @@ impl SimulatedDisk {
         if let Some(sharing) = stored.run.sharding.as_mut().filter(|_| mistake == Some(Mistake::SharingUnnumbered)) {
             sharing.id = worker.sharding;
         }
-        let drawn = self.contents.draw_shard(now, worker, (rows, abandoned.is_some()), is_occupied);
+        let shard = self.contents.draw_shard(now, worker, (rows, abandoned.is_some()), is_occupied);
         self.contents.stored_run_mut(worker.lease.run)?.run.sharding = known;
-        drawn
+        shard
     }
 }
 
@@ -170,9 +170,9 @@ impl ShardStore for ProcessLedger {
     }
 }
 
-/// How long the database keeps the lock on a place without a heartbeat.
+/// The time for which the database keeps the lock on a place without a heartbeat.
 pub(super) const GRANT_TIME: Duration = Duration::from_secs(30);
-/// How long a process relies on its place.
+/// The time for which a process relies on its place.
 const RELIANCE_TIME: Duration = Duration::from_secs(25);
 /// The interval of heartbeats.
 const RENEWAL_INTERVAL: Duration = Duration::from_secs(8);
@@ -264,27 +264,27 @@ impl HeldPlaces {
 
     /// Whether a process may rely on an epoch. `None` if the epoch has no place.
     pub(super) fn is_reliable(&self, epoch: Epoch) -> Option<bool> {
-        let held = self.0.lock().unwrap().get(&epoch).copied()?;
-        Some(held.renewed_at.is_some_and(|(elapsed_then, wall_then)| {
-            let by_wall = Duration::try_from(wall_now().duration_since(wall_then)).unwrap_or_default();
-            (elapsed() - elapsed_then).max(by_wall) < RELIANCE_TIME
+        let lease = self.0.lock().unwrap().get(&epoch).copied()?;
+        Some(lease.renewed_at.is_some_and(|(elapsed_then, wall_then)| {
+            let wall_elapsed = Duration::try_from(wall_now().duration_since(wall_then)).unwrap_or_default();
+            (elapsed() - elapsed_then).max(wall_elapsed) < RELIANCE_TIME
         }))
     }
 
     /// The place of an epoch, and its holder number.
     pub(super) fn find_place(&self, epoch: Epoch) -> Option<(u32, u64)> {
-        self.0.lock().unwrap().get(&epoch).map(|held| (held.place, held.holder))
+        self.0.lock().unwrap().get(&epoch).map(|lease| (lease.place, lease.holder))
     }
 
     /// Renews all places, and records which places were lost.
     pub(super) fn renew_all(&self, places: &mut PlaceLocks) {
-        for held in self.0.lock().unwrap().values_mut().filter(|held| held.renewed_at.is_some()) {
-            held.renewed_at = places.renew_lock(held.place, held.holder).then(|| (elapsed(), wall_now()));
+        for lease in self.0.lock().unwrap().values_mut().filter(|lease| lease.renewed_at.is_some()) {
+            lease.renewed_at = places.renew_lock(lease.place, lease.holder).then(|| (elapsed(), wall_now()));
         }
     }
 
     fn release(&self, holder: u64) {
-        self.0.lock().unwrap().retain(|_, held| held.holder != holder);
+        self.0.lock().unwrap().retain(|_, lease| lease.holder != holder);
     }
 }
 
@@ -312,7 +312,7 @@ impl PlaceGuard {
         places.is_held_by(self.place, self.holder)
     }
 
-    /// The same guard, with a heartbeat that renews the place while the process is awake.
+    /// Adds a heartbeat that renews the place while the process is awake.
     pub(super) fn with_renewal(mut self, life: &Arc<ProcessLife>) -> Self {
         let (life, disk, leases) = (Arc::clone(life), Arc::clone(&self.disk), Arc::clone(&self.leases));
         let renewals = tokio::spawn(async move {

@@ -25,7 +25,7 @@ use campaign_ledger::{
     Allowance, Lease, Ledger, LedgerError, RowState, Run, RunFilter, RunProgress, RunUpdate, StopRequest,
 };
 
-/// How often a worker looks for runs, and how long it ignores one afterwards.
+/// The interval between a worker's searches for runs, and the time for which it ignores a run afterwards.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 const IGNORE_TIME: Duration = Duration::from_secs(30);
 /// The extra time to wait for other workers that must stop.
@@ -58,8 +58,9 @@ impl ShardSender for WorkerSender {
         let proven = run.sharding.as_ref().is_some_and(|sharing| sharing.proven);
         let alone = world.send_options(lease, snapshot);
         let run_rate = world.plan.rate.filter(|rate| world.plan.account_rate.is_none_or(|account| *rate < account));
-        let pace = run_rate.map(|rate| Allowance::new(format!("{} of account", run.name()), Some(rate)));
-        let options = SendOptions { proven: alone.proven || proven, sharing: Some(SharedPace { pace }), ..alone };
+        let allowance = run_rate.map(|rate| Allowance::new(format!("{} of account", run.name()), Some(rate)));
+        let options =
+            SendOptions { proven: alone.proven || proven, sharing: Some(SharedPace { pace: allowance }), ..alone };
         world.judge.note_start(self.process, proven || has_accepted(snapshot) || options.limits.keep_going);
         let (ledger, gateway, interrupt) = (Arc::clone(&self.ledger), self.gateway.clone(), self.interrupt.clone());
         let observer = world.observer(&self.life);
@@ -127,11 +128,11 @@ impl SimulatedWorld {
                 let pause = self.with_random(|chance| chance.below(10_000));
                 sleep(Duration::from_millis(pause)).await;
                 let (signal, signals) = watch::channel(Interrupt::None);
-                let lasts = self.with_random(|chance| chance.once_in(3).then(|| chance.below(60_000)));
-                let lasts = lasts.map_or(Duration::MAX, Duration::from_millis);
+                let duration = self.with_random(|chance| chance.once_in(3).then(|| chance.below(60_000)));
+                let duration = duration.map_or(Duration::MAX, Duration::from_millis);
                 let mut is_over = is_over.clone();
                 let ends = async {
-                    let _ = timeout(lasts, is_over.wait_for(|over| *over)).await;
+                    let _ = timeout(duration, is_over.wait_for(|over| *over)).await;
                     let _ = signal.send(Interrupt::Graceful(15));
                     std::future::pending().await
                 };

@@ -47,7 +47,7 @@ pub(super) struct SimulatedWorld {
     /// Whether the wall clock was set.
     pub(super) clock_set: AtomicBool,
     chance: Mutex<SimulationRandom>,
-    seen: Mutex<BTreeMap<Sighting, u64>>,
+    sightings: Mutex<BTreeMap<Sighting, u64>>,
     pub(super) processes: Mutex<Vec<Arc<ProcessLife>>>,
 }
 
@@ -93,7 +93,7 @@ impl SimulatedWorld {
             sent_whole: AtomicBool::default(),
             clock_set: AtomicBool::default(),
             chance: Mutex::new(plan.random_for(3)),
-            seen: Mutex::default(),
+            sightings: Mutex::default(),
             processes: Mutex::default(),
             plan,
             mistake,
@@ -110,7 +110,7 @@ impl SimulatedWorld {
     }
 
     pub(super) fn record_sighting(&self, sighting: Sighting, times: u64) {
-        *self.seen.lock().unwrap().entry(sighting).or_default() += times;
+        *self.sightings.lock().unwrap().entry(sighting).or_default() += times;
     }
 
     /// The faulty phase: processes end at any step, are suspended, and replace each other.
@@ -299,11 +299,12 @@ impl SimulatedWorld {
     }
 
     fn build_report(&self) -> WorldReport {
-        let mut seen = self.seen.lock().unwrap().clone();
-        seen.extend(self.disk.lock().unwrap().seen.clone());
-        seen.extend(self.platform.fired_faults().into_iter().map(|(fault, times)| (Sighting::Fault(fault), times)));
-        seen.insert(Sighting::Oracle(self.plan.oracle), 1);
-        WorldReport { broken: self.judge.breaches(), seen, ended: elapsed() }
+        let mut sightings = self.sightings.lock().unwrap().clone();
+        sightings.extend(self.disk.lock().unwrap().sightings.clone());
+        sightings
+            .extend(self.platform.fired_faults().into_iter().map(|(fault, times)| (Sighting::Fault(fault), times)));
+        sightings.insert(Sighting::Oracle(self.plan.oracle), 1);
+        WorldReport { broken: self.judge.breaches(), sightings, ended: elapsed() }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Parts of the figures: reasons, fallback chains, requests, rows in doubt, and timelines. Pure.
+//! Parts of the figures: reasons, fallback chains, requests, rows in doubt, and timelines. This module does no I/O.
 //!
 //! Each part is bounded, however many rows a run has.
 
@@ -125,7 +125,7 @@ pub struct RequestFigures {
     pub messages: u64,
     /// Messages by the time when their requests were recorded.
     pub sent: Timeline<()>,
-    /// Billed parts, as far as the gateway reported them.
+    /// Billed parts, if the gateway reported them.
     pub parts: BilledParts,
     /// The part of a budget that sent messages use, or might use, at the price of their most expensive channel.
     pub used: Spending,
@@ -230,7 +230,7 @@ const MAX_NAMED_ROWS: usize = 20;
 /// The rows in doubt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowsInDoubt {
-    /// The time when the first of them was sent.
+    /// The time at which the first message was sent.
     pub since: Option<Timestamp>,
     /// The first rows.
     pub rows: Vec<RowInDoubt>,
@@ -241,7 +241,7 @@ pub struct RowsInDoubt {
 pub struct RowInDoubt {
     /// The row of the list.
     pub row: u32,
-    /// In doubt, or unresolved.
+    /// The state of the row: in doubt, or unresolved.
     pub state: RowState,
     /// The time when its message was sent, as Unix time in seconds.
     pub sent_at: i64,
@@ -266,7 +266,7 @@ impl RowsInDoubt {
 
 impl RowInDoubt {
     fn from_record(row: Row, record: &RowRecord) -> Self {
-        let why = match &record.settled {
+        let stored_reason = match &record.settled {
             Some((_, OperationOutcome::InDoubt { reason })) => reason.to_string(),
             Some(_) => String::new(),
             None => ENDED_EARLY.to_owned(),
@@ -276,7 +276,7 @@ impl RowInDoubt {
             Some((_, RowChange::NotFound { asked } | RowChange::Unresolved { asked })) => Some(*asked),
             _ => None,
         };
-        Self { row: row.get(), state: record.state, sent_at: record.begun_at.as_second(), why, asked }
+        Self { row: row.get(), state: record.state, sent_at: record.begun_at.as_second(), why: stored_reason, asked }
     }
 }
 
@@ -382,9 +382,9 @@ impl<K: Ord + Clone> Timeline<K> {
     /// The total of all kinds in each of the last `points` points, oldest first.
     pub fn latest_counts(&self, points: usize) -> Vec<u64> {
         let Some(last) = self.points.keys().next_back().copied() else { return Vec::new() };
-        let wanted = i64::try_from(points).unwrap_or(MAX_POINTS).min(self.count_points());
+        let point_count = i64::try_from(points).unwrap_or(MAX_POINTS).min(self.count_points());
         let sum = |point| self.points.get(&point).map_or(0, |counts: &BTreeMap<K, u64>| counts.values().sum());
-        (last + 1 - wanted..=last).map(sum).collect()
+        (last + 1 - point_count..=last).map(sum).collect()
     }
 }
 

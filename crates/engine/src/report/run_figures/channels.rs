@@ -41,7 +41,8 @@ pub struct ChannelFigures {
 /// The messages of one channel.
 #[derive(Clone, Debug, Default)]
 pub struct ChannelFigure {
-    /// Its messages by state. If another channel reported the reading, the message counts here as delivered.
+    /// The messages of the channel by state. If another channel reported the reading, the message counts here as
+    /// delivered.
     pub counts: StateCounts,
     /// The number of readings that it reported, including those of messages that another channel delivered first.
     pub read: u64,
@@ -112,7 +113,7 @@ impl DeliveryTimes {
         self.quantile(0.95)
     }
 
-    /// Pairs of a delivery time in milliseconds, accurate to a thousandth, and the count of messages with this time.
+    /// Pairs of a delivery time in milliseconds, accurate to a thousandth, and the number of messages with this time.
     pub(super) fn time_counts(&self) -> Vec<(u64, u64)> {
         self.times.iter_recorded().map(|time| (time.value_iterated_to(), time.count_at_value())).collect()
     }
@@ -122,7 +123,7 @@ impl DeliveryTimes {
         &self.spans
     }
 
-    /// The time spans, shortest first, each with the upper bound in seconds and the count of messages. The last span
+    /// The time spans, shortest first, each with the upper bound in seconds and the number of messages. The last span
     /// has no upper bound.
     pub fn iter_spans(&self) -> impl Iterator<Item = (Option<u64>, u64)> {
         SPAN_SECONDS.into_iter().map(Some).chain([None]).zip(self.spans)
@@ -136,7 +137,7 @@ impl DeliveryTimes {
         times
     }
 
-    /// Sets how many delivery times are upper bounds, and how many messages have an uncertain time.
+    /// Sets the number of delivery times that are upper bounds, and the number of messages with an uncertain time.
     pub(super) fn with_certainty(self, at_latest: u64, uncertain: u64) -> Self {
         Self { at_latest, uncertain, ..self }
     }
@@ -184,7 +185,7 @@ impl ChannelFigures {
         self.iter().map(|(_, figure)| figure.times.uncertain).sum()
     }
 
-    /// Each channel with its figures. Messages without a reported channel come last, under `None`.
+    /// Returns each channel with its figures. Messages without a reported channel come last, under `None`.
     pub fn iter(&self) -> impl Iterator<Item = (Option<Channel>, &ChannelFigure)> {
         let known = self.channels.iter().map(|(channel, figure)| (Some(*channel), figure));
         known.chain([(None, &self.unknown_channel)]).filter(|(_, figure)| figure.counts.total() + figure.read > 0)

@@ -23,7 +23,7 @@ const FORMAT_VERSION: u8 = 5;
 /// The version that did not count messages without prices. The figures of a run in which only some messages have prices
 /// are calculated again, unless the run was purged.
 const VERSION_WITHOUT_UNPRICED: u8 = 4;
-/// The earlier versions, which are still read. Version 2 judged each channel alone; version 3 kept no readings by
+/// The earlier versions, which are still read. Version 2 evaluated each channel alone; version 3 kept no readings by
 /// channel and accepted every reported time. Figures with receipts are calculated again, unless the run was purged.
 const EARLIER_VERSIONS: [u8; 2] = [2, 3];
 
@@ -33,9 +33,9 @@ pub(super) struct StoredFigures {
     receipts: u64,
     /// `None` if only the terms are stored.
     rows: Option<StoredRows>,
-    /// As JSON.
+    /// The terms, as JSON.
     terms: Option<String>,
-    /// By channel, in the order of the channels in `rows`. Versions 2 and 3 do not have it.
+    /// The deliveries by channel, in the order of the channels in `rows`. Versions 2 and 3 do not have it.
     #[serde(skip)]
     deliveries: Vec<StoredDeliveries>,
     /// The messages whose price is unknown. It comes last, and earlier versions do not have it.
@@ -56,7 +56,7 @@ struct StoredDeliveries {
 struct StoredRows {
     counts: StateCounts,
     left_out: ReasonCounts,
-    /// By channel name; `None` for messages without a reported channel.
+    /// The figures by channel name; `None` for messages without a reported channel.
     channels: Vec<(Option<String>, StoredChannel)>,
     chains: Vec<(Vec<String>, FallbackChainFigure)>,
     arrived: Timeline<(Option<String>, Option<bool>)>,

@@ -41,9 +41,9 @@ fn collect_keywords(schema: &Value, found: &mut BTreeSet<String>) {
     for (keyword, value) in schema.as_object().into_iter().flatten() {
         match (keyword.as_str(), value) {
             ("properties", Value::Object(properties)) => {
-                properties.values().for_each(|each| collect_keywords(each, found))
+                properties.values().for_each(|property| collect_keywords(property, found))
             }
-            ("items", each) => collect_keywords(each, found),
+            ("items", items) => collect_keywords(items, found),
             ("pattern", pattern) => assert!([DIGEST, ROWS].map(Value::from).contains(pattern), "{pattern}"),
             _ => drop(found.insert(keyword.clone())),
         }
@@ -78,14 +78,15 @@ fn value_for(schema: &Value) -> BoxedStrategy<Value> {
         Some("object") => arguments_for(schema).prop_map(Value::Object).boxed(),
         Some("array") => prop::collection::vec(value_for(&schema["items"]), 0..5).prop_map(Value::from).boxed(),
         Some("integer") => {
-            let least = schema["minimum"].as_u64().unwrap_or(0);
-            let most = schema["maximum"].as_u64().unwrap_or(1 << 53);
-            let near = prop::sample::select(vec![least, least + 1, most, most + 1, least.saturating_sub(1)]);
-            near.prop_flat_map(|number| {
-                let float = number.to_string().parse::<f64>().expect("a number");
-                prop_oneof![Just(json!(number)), Just(json!(float)), Just(json!(float + 0.5)), Just(json!(-float))]
-            })
-            .boxed()
+            let min = schema["minimum"].as_u64().unwrap_or(0);
+            let max = schema["maximum"].as_u64().unwrap_or(1 << 53);
+            let candidates = prop::sample::select(vec![min, min + 1, max, max + 1, min.saturating_sub(1)]);
+            candidates
+                .prop_flat_map(|number| {
+                    let float = number.to_string().parse::<f64>().expect("a number");
+                    prop_oneof![Just(json!(number)), Just(json!(float)), Just(json!(float + 0.5)), Just(json!(-float))]
+                })
+                .boxed()
         }
         Some("boolean") => any::<bool>().prop_map(Value::from).boxed(),
         Some("string") => match schema["enum"].as_array() {

@@ -177,12 +177,12 @@ impl Campaigns {
             .profiles
             .load(None)
             .and_then(|found| found.find_profile(gateway).cloned().map_err(Error::Findings));
-        let own = profile.and_then(|profile| read_api_key(&profile));
-        let own = own.map_err(|error| {
+        let profile_key = profile.and_then(|profile| read_api_key(&profile));
+        let profile_key = profile_key.map_err(|error| {
             tracing::error!("cannot grant access to the campaigns: {}", describe_error(&error));
             access_denied()
         })?;
-        match own.expose_secret().as_bytes().ct_eq(caller.key.expose_secret().as_bytes()).into() {
+        match profile_key.expose_secret().as_bytes().ct_eq(caller.key.expose_secret().as_bytes()).into() {
             true => Ok(OpenFolder { campaigns: self, adapters, gateway }),
             false => Err(access_denied()),
         }
@@ -342,7 +342,7 @@ impl OpenFolder<'_> {
     }
 }
 
-/// Describes a finding: its place, the problem, and what to do.
+/// Describes a finding: its location, the problem, and what to do.
 fn describe_finding(finding: &Finding) -> String {
     let place = finding
         .place

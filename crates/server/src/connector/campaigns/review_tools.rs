@@ -188,9 +188,9 @@ async fn run_check(folder: &OpenFolder<'_>, file: PathBuf) -> Result<CheckedCamp
         (adapters.clock)(),
     )
     .await?;
-    if let Some(help) = checked.refused.as_ref().and_then(|refused| folder.describe_remedy(refused)) {
-        let refused = checked.findings.iter_mut().filter(|finding| *finding.rule == rules::RUN_REFUSED);
-        refused.for_each(|finding| finding.help = Some(help.clone()));
+    if let Some(help) = checked.refused.as_ref().and_then(|refusal| folder.describe_remedy(refusal)) {
+        let refusals = checked.findings.iter_mut().filter(|finding| *finding.rule == rules::RUN_REFUSED);
+        refusals.for_each(|finding| finding.help = Some(help.clone()));
     }
     // Without the earlier runs, the figures would be wrong. Previews and plans are refused for the same reason.
     if let Err(error) = refuse_lost_ledger(adapters.ledger.as_ref(), &inputs).await {
@@ -286,9 +286,9 @@ pub(super) const PREVIEW_CAMPAIGN: McpTool = McpTool {
             let surveyed = survey_list(&inputs, Some(ledger), observer).await.map_err(|error| folder.refuse(error))?;
             let total = surveyed.survey.recipients;
             let clock = folder.adapters.clock;
-            let shown = run_blocking(move || preview_items(&inputs, clock, &surveyed, rows.as_ref(), limit)).await;
-            let shown = shown.and_then(|shown| shown);
-            Ok(json!({ "items": shown.map_err(|error| folder.refuse(error))?, "total": total }))
+            let items = run_blocking(move || preview_items(&inputs, clock, &surveyed, rows.as_ref(), limit)).await;
+            let items = items.and_then(|items| items);
+            Ok(json!({ "items": items.map_err(|error| folder.refuse(error))?, "total": total }))
         })
     },
 };
@@ -326,15 +326,16 @@ fn preview_items(
     if let Some(rows) = rows.filter(|rows| rows.last_row() > last) {
         return Err(Error::NoSuchRow { row: rows.last_row(), last });
     }
-    let (mut shown, limit) = (Vec::new(), usize::try_from(limit).unwrap_or(usize::MAX));
-    let held = |phone| find_closed_window(inputs, clock, phone).map(|refusal| ToolError::from(Error::from(refusal)));
-    let show = |row, preview: RowPreview<'_>| shown.push(preview_item(row, &preview, held));
+    let (mut items, limit) = (Vec::new(), usize::try_from(limit).unwrap_or(usize::MAX));
+    let find_refusal =
+        |phone| find_closed_window(inputs, clock, phone).map(|refusal| ToolError::from(Error::from(refusal)));
+    let show = |row, preview: RowPreview<'_>| items.push(preview_item(row, &preview, find_refusal));
     let read = preview_rows(&mut inputs.compile_campaign()?, &surveyed.survey.left_out, rows, limit, show);
     read.map_err(|finding| Error::Findings(vec![*finding]))?;
-    Ok(shown)
+    Ok(items)
 }
 
-fn preview_item(row: Row, preview: &RowPreview<'_>, held: impl Fn(Phone) -> Option<ToolError>) -> Value {
+fn preview_item(row: Row, preview: &RowPreview<'_>, find_refusal: impl Fn(Phone) -> Option<ToolError>) -> Value {
     match preview {
         RowPreview::Message { phone, content } => {
             let to = mask_phone(&json!(phone.to_u64()));
@@ -344,7 +345,7 @@ fn preview_item(row: Row, preview: &RowPreview<'_>, held: impl Fn(Phone) -> Opti
                 ("row", Some(json!(row.get()))),
                 ("to", Some(json!(to))),
                 ("message", Some(json!(phone.hide_in_text(&message, &to)))),
-                ("held", held(*phone).map(|held| json!(held.sentence()))),
+                ("held", find_refusal(*phone).map(|refusal| json!(refusal.sentence()))),
             ])
         }
         RowPreview::LeftOut { state, reason } => json!({ "row": row.get(), "state": state.name(), "reason": reason }),

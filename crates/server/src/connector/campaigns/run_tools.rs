@@ -208,7 +208,7 @@ async fn start_run(
     }
 }
 
-/// How long a call waits for the first request or pause of its run.
+/// The time for which a call waits for the first request or pause of its run.
 const FIRST_STEP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Describes a run that has started, with its pause if nothing can be sent now.
@@ -234,7 +234,7 @@ enum SendingStep {
 /// Creates adapters whose observer passes on the steps of sending and records pauses. Progress is omitted, because
 /// `run_status` reports it.
 fn observe_sending(adapters: &Adapters, waits: Arc<RunWaits>) -> (Adapters, UnboundedReceiver<SendingStep>) {
-    let (passed, steps) = unbounded_channel();
+    let (step_sender, steps) = unbounded_channel();
     let (forward, clock, current) = (Arc::clone(&adapters.observer), adapters.clock, Mutex::new(String::new()));
     let observer: RunObserver = Arc::new(move |event| {
         let mut run = current.lock().unwrap_or_else(PoisonError::into_inner);
@@ -257,7 +257,7 @@ fn observe_sending(adapters: &Adapters, waits: Arc<RunWaits>) -> (Adapters, Unbo
             event => return forward(event),
         };
         // Passing on a step fails if the call already has its result or the client disconnected.
-        let _ = passed.send(step);
+        let _ = step_sender.send(step);
     });
     (Adapters { observer, ..adapters.clone() }, steps)
 }

@@ -254,7 +254,7 @@ pub(super) const CREATE_SMS_TEMPLATE: McpTool = McpTool {
 /// Previews the SMS template that a call would create.
 fn preview_template(arguments: &Map<String, Value>) -> CallPreview {
     let text = |key: &str| arguments.get(key).and_then(Value::as_str);
-    let shown = super::object_without_nulls([
+    let fields = super::object_without_nulls([
         ("name", text("name").map(|name| json!(name.trim()))),
         ("text", text("text").map(|text| json!(text))),
         ("parts", text("text").map(|text| json!(measure_sms(text).parts))),
@@ -262,5 +262,5 @@ fn preview_template(arguments: &Map<String, Value>) -> CallPreview {
     let is_blank = |text: &str| !text.is_empty() && text.trim().is_empty();
     let blank = ["name", "text"].into_iter().filter(|key| text(key).is_some_and(is_blank));
     let problems = blank.map(|key| format!("`{key}` is empty; fill it in")).collect();
-    CallPreview { shown, problems, ..CallPreview::default() }
+    CallPreview { shown: fields, problems, ..CallPreview::default() }
 }

@@ -38,15 +38,15 @@ fn channel_arguments(channel: Channel, arguments: &Map<String, Value>) -> Channe
 
 /// Previews a message before it is confirmed.
 fn preview_draft(draft: &MessageDraft, arguments: &Map<String, Value>) -> CallPreview {
-    let shown = draft.preview(arguments.get("phone"), arguments.get("id"));
+    let preview = draft.preview(arguments.get("phone"), arguments.get("id"));
     let number = arguments.get("phone").and_then(|phone| read_phone(phone).ok());
     let recipient = number.map(|number| number.phone);
     match draft.to_content() {
         Ok(content) => {
             let (problems, warnings) = (draft::find_errors(&content), draft::find_warnings(&content, number));
-            CallPreview { shown, problems, warnings, recipient, content: Some(content) }
+            CallPreview { shown: preview, problems, warnings, recipient, content: Some(content) }
         }
-        Err(problems) => CallPreview { shown, problems, recipient, ..CallPreview::default() },
+        Err(problems) => CallPreview { shown: preview, problems, recipient, ..CallPreview::default() },
     }
 }
 
@@ -146,13 +146,13 @@ fn page_of_items(items: Vec<Value>, arguments: &ToolArguments) -> Value {
 
 /// A tool of the connector.
 pub(super) struct McpTool {
-    /// Its name in calls.
+    /// The tool's name in calls.
     pub(super) name: &'static str,
-    /// Its name for people.
+    /// The tool's name for people.
     pub(super) title: &'static str,
-    /// Its description for the model.
+    /// The description for the model.
     pub(super) description: &'static str,
-    /// Its effects.
+    /// The effects of the tool.
     pub(super) annotations: ToolAnnotations,
     /// The JSON Schema of its arguments.
     pub(super) input: fn() -> Value,
@@ -167,13 +167,13 @@ pub(super) struct McpTool {
 /// The effects of a tool. Clients use them to decide whether to ask the user before a call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ToolAnnotations {
-    /// It changes nothing.
+    /// Whether the tool changes nothing.
     pub(super) read_only: bool,
-    /// It makes changes that cannot be undone.
+    /// Whether the tool makes changes that cannot be undone.
     pub(super) destructive: bool,
     /// A second call changes nothing further.
     pub(super) idempotent: bool,
-    /// It communicates with other machines.
+    /// Whether the tool communicates with other machines.
     pub(super) open_world: bool,
 }
 
@@ -210,7 +210,7 @@ pub(super) type CallTool = for<'a> fn(&'a Caller<'a>, ToolArguments) -> BoxFutur
 pub(super) struct ReadyTool {
     pub(super) tool: &'static McpTool,
     input: Value,
-    /// Its entry in `tools/list`.
+    /// The entry in `tools/list`.
     pub(super) listed: Value,
 }
 

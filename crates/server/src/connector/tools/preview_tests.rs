@@ -14,10 +14,10 @@ const PHONE: u64 = 380_501_234_567;
 
 /// Values that a client might send as a number of seconds.
 fn any_seconds() -> impl Strategy<Value = Value> {
-    let whole = 1_u32..300_000;
+    let integer = 1_u32..300_000;
     prop_oneof![
-        whole.clone().prop_map(Value::from),
-        whole.prop_map(|seconds| json!(f64::from(seconds))),
+        integer.clone().prop_map(Value::from),
+        integer.prop_map(|seconds| json!(f64::from(seconds))),
         prop::sample::select(vec!["3600.0", "3.6e3", "3600.5", "-0.0", "1e300", "null", "\"3600\"", "86400"])
             .prop_map(|text| serde_json::from_str(text).expect("JSON")),
     ]
@@ -108,8 +108,8 @@ proptest! {
         let kind = content.kind;
         let channels: Vec<Channel> = content.stages.iter().map(|stage| stage.channel()).collect();
         let id = arguments.get("id").and_then(Value::as_u64);
-        let given = MessageId::new(id.unwrap_or(1)).expect("an identifier");
-        let json = encode_operation(&Operation { id: given, phone: Phone::new(PHONE).expect("a phone"), content });
+        let message_id = MessageId::new(id.unwrap_or(1)).expect("an identifier");
+        let json = encode_operation(&Operation { id: message_id, phone: Phone::new(PHONE).expect("a phone"), content });
         let operation: Value = serde_json::from_slice(&json).expect("JSON");
         prop_assert_eq!(&shown["phone"], "…4567");
         prop_assert_eq!(shown.get("id").and_then(Value::as_u64), id);
@@ -136,8 +136,8 @@ proptest! {
         // Every argument is shown, except for those about the call itself.
         for (name, value) in &arguments {
             let is_shown = channels.iter().any(|channel| channel.name() == name) || shown.get(name) == Some(value);
-            let of_sms = name.starts_with("sms_");
-            prop_assert!(is_shown || of_sms || ["phone", "repeat"].contains(&name.as_str()), "{name}: {value}");
+            let is_sms = name.starts_with("sms_");
+            prop_assert!(is_shown || is_sms || ["phone", "repeat"].contains(&name.as_str()), "{name}: {value}");
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::connector::draft;
 use crate::connector::draft::{ChannelArguments, MessageDraft};
 use campaign_core::domain::{Card, Channel, ChannelField, FieldKind, FieldRequirement, OperationKind, WirePlace};
 
-/// The largest number of characters in a text.
+/// The maximum number of characters in a text.
 const MAX_TEXT_LENGTH: usize = 4_096;
 
 /// The schema for the value of a channel's key.
@@ -103,11 +103,11 @@ pub(super) fn send_arguments_schema(more: Value, required: &[&str]) -> Value {
     object_schema(properties, required)
 }
 
-/// The result schema of a tool that acts: the properties in `done`, a refusal, or a wait for the operator's approval.
-pub(super) fn action_result_schema(done: Value, required: &[&str]) -> Value {
+/// The result schema of a tool that acts: the properties in `action`, a refusal, or a wait for the operator's approval.
+pub(super) fn action_result_schema(action: Value, required: &[&str]) -> Value {
     let mut properties = draft::property_schemas();
-    if let (Some(properties), Value::Object(done)) = (properties.as_object_mut(), done) {
-        properties.extend(done);
+    if let (Some(properties), Value::Object(action)) = (properties.as_object_mut(), action) {
+        properties.extend(action);
     }
     let mut schema = object_schema(properties, &[]);
     schema["anyOf"] = json!([

@@ -1,5 +1,5 @@
-//! Tests of occurrences that fire once, are skipped or wait, even after failures; and of whole years in several time
-//! zones, against occurrences computed by `tests/schedules/judge.py`.
+//! Tests of occurrences that fire once, are skipped or wait, even after failures. Whole years in several time zones are
+//! compared with occurrences computed by `tests/schedules/judge.py`.
 
 use std::fmt::Write as _;
 
@@ -123,14 +123,14 @@ async fn waiting_occurrence_is_skipped_after_pause_or_reactivation() {
         };
         daemon.run_until_shutdown(pause_or_reactivate).await.unwrap();
         assert_eq!(setup.fired_occurrences(), Vec::<String>::new());
-        let why = "the schedule was paused or activated again while this run was waiting";
-        let skipped = format!("2026-12-01 10:00 skipped after 0: {why}");
+        let reason = "the schedule was paused or activated again while this run was waiting";
+        let skipped = format!("2026-12-01 10:00 skipped after 0: {reason}");
         assert_eq!(setup.reported_events(), ["2026-12-01 10:00 waits".to_owned(), skipped]);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn clock_jump_fires_no_occurrence_twice() {
+async fn clock_jump_does_not_fire_an_occurrence_twice() {
     set_clock("2026-12-01T00:10:00Z");
     let setup = TestSetup::new("timezone: UTC\nschedule: { cron: \"0 * * * *\", grace: 10m }");
     setup.activate().await.unwrap();

@@ -77,11 +77,11 @@ async fn occurrence_begins_when_a_reconciliation_ends() {
 
 #[tokio::test(start_paused = true)]
 async fn occurrence_is_skipped_if_locked_beyond_grace() {
-    for (sends, why) in [(false, "missed"), (true, "the campaign was still being sent")] {
+    for (is_sending, reason) in [(false, "missed"), (true, "the campaign was still being sent")] {
         set_clock("2026-12-01T09:59:00Z");
         let setup = TestSetup::new(ONCE);
         let lock = setup.lock_campaign(&setup.activate().await.unwrap()).await;
-        if sends {
+        if is_sending {
             let ledger = &setup.adapters.ledger;
             let run = ledger.create_run(&new_run(), None).await.unwrap().unwrap();
             ledger.open_run(run.key, None, None).await.unwrap();
@@ -96,7 +96,7 @@ async fn occurrence_is_skipped_if_locked_beyond_grace() {
             tokio::time::sleep(Duration::from_secs(600)).await;
         };
         daemon.run_until_shutdown(in_grace).await.unwrap();
-        let skipped = format!("2026-12-01 10:00 skipped after 0: {why}");
+        let skipped = format!("2026-12-01 10:00 skipped after 0: {reason}");
         assert_eq!((setup.fired_occurrences(), setup.reported_events()), (Vec::new(), vec![skipped]));
     }
 }
@@ -119,6 +119,6 @@ async fn approved_occurrence_waits_for_the_campaign_lock() {
         tokio::time::sleep(Duration::from_secs(300)).await;
     };
     daemon.run_until_shutdown(approve).await.unwrap();
-    let waits = "2026-12-01 10:00 waits for an approval of 2026-12-01 10:00".to_owned();
-    assert_eq!((setup.fired_occurrences(), setup.reported_events()), (vec![FIRED.to_owned()], vec![waits]));
+    let waiting = "2026-12-01 10:00 waits for an approval of 2026-12-01 10:00".to_owned();
+    assert_eq!((setup.fired_occurrences(), setup.reported_events()), (vec![FIRED.to_owned()], vec![waiting]));
 }

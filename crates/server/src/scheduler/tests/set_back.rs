@@ -135,7 +135,7 @@ async fn occurrence_in_preparation_is_not_skipped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn occurrence_that_is_in_the_future_again_blocks_no_other() {
+async fn occurrence_that_is_in_the_future_again_does_not_block_others() {
     set_clock("2026-12-01T09:00:00Z");
     let setup = TestSetup::new("timezone: UTC\nschedule: { every: day 10:00, wait_for_file: 2h }");
     let yaml = fs::read_to_string(setup.folder.path().join("sale.yaml")).unwrap();

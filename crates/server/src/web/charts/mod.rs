@@ -26,13 +26,13 @@ impl Serialize for Length {
 }
 
 impl Length {
-    /// Returns the length of `part` within `whole`, rounded to a thousandth; a share above zero is at least one
+    /// Returns the length of `part` within `total`, rounded to a thousandth; a share above zero is at least one
     /// thousandth.
-    fn from_share(part: u64, whole: u64) -> Self {
-        if part == 0 || whole == 0 {
+    fn from_share(part: u64, total: u64) -> Self {
+        if part == 0 || total == 0 {
             return Self(0);
         }
-        let share = (u128::from(part.min(whole)) * 1_000 + u128::from(whole) / 2) / u128::from(whole);
+        let share = (u128::from(part.min(total)) * 1_000 + u128::from(total) / 2) / u128::from(total);
         Self(u32::try_from(share).unwrap_or(1_000).max(1))
     }
 
@@ -58,7 +58,7 @@ pub struct Bar {
     pub value: u64,
     /// The class in the stylesheet.
     pub class: &'static str,
-    /// Its length.
+    /// The length of the bar.
     pub length: Length,
     /// The nesting depth.
     pub depth: u8,
@@ -75,9 +75,9 @@ pub struct BarSegment {
     pub value: u64,
     /// The class in the stylesheet.
     pub class: &'static str,
-    /// Its start.
+    /// The start of the segment.
     pub from: Length,
-    /// Its length.
+    /// The length of the segment.
     pub length: Length,
 }
 
@@ -121,10 +121,10 @@ impl Bar {
     }
 }
 
-/// Scales bars so that the full chart length stands for `whole`, or for the largest value if `whole` is `None`.
-pub fn scale_bars(bars: Vec<Bar>, whole: Option<u64>) -> Vec<Bar> {
-    let whole = whole.or(bars.iter().map(|bar| bar.value).max()).unwrap_or_default();
-    bars.into_iter().map(|bar| Bar { length: Length::from_share(bar.value, whole), ..bar }).collect()
+/// Scales bars so that the full chart length stands for `max_value`, or for the largest value if `max_value` is `None`.
+pub fn scale_bars(bars: Vec<Bar>, max_value: Option<u64>) -> Vec<Bar> {
+    let max_value = max_value.or(bars.iter().map(|bar| bar.value).max()).unwrap_or_default();
+    bars.into_iter().map(|bar| Bar { length: Length::from_share(bar.value, max_value), ..bar }).collect()
 }
 
 /// A step of a cascade.
@@ -154,23 +154,23 @@ const FALLBACK_CLASS: &str = "fell";
 
 /// Draws the steps of a cascade. The first step is as long as the chart.
 pub fn draw_cascade(steps: Vec<CascadeStep>) -> Vec<Cascade> {
-    let whole = steps.first().map_or(0, count_reached);
-    let mut begins = 0_u64;
-    let mut drawn = Vec::with_capacity(steps.len());
+    let total = steps.first().map_or(0, count_reached);
+    let mut step_start = 0_u64;
+    let mut cascades = Vec::with_capacity(steps.len());
     for step in steps {
         let (reached, fell_back) = (count_reached(&step), step.fell_back.1);
         let pieces = step.ended.into_iter().chain([(step.fell_back.0, FALLBACK_CLASS, step.fell_back.1)]);
-        let (mut at, mut segments) = (begins, Vec::new());
+        let (mut at, mut segments) = (step_start, Vec::new());
         for (label, class, value) in pieces.filter(|(.., value)| *value > 0) {
-            let from = Length::from_share(at, whole).0.min(999);
+            let from = Length::from_share(at, total).0.min(999);
             at = at.saturating_add(value);
-            let length = Length::from_share(at, whole).0.saturating_sub(from).max(1);
+            let length = Length::from_share(at, total).0.saturating_sub(from).max(1);
             segments.push(BarSegment { label, value, class, from: Length(from), length: Length(length) });
         }
-        drawn.push(Cascade { label: step.label, reached, segments });
-        begins = begins.saturating_add(reached.saturating_sub(fell_back));
+        cascades.push(Cascade { label: step.label, reached, segments });
+        step_start = step_start.saturating_add(reached.saturating_sub(fell_back));
     }
-    drawn
+    cascades
 }
 
 fn count_reached(step: &CascadeStep) -> u64 {
@@ -254,7 +254,7 @@ struct ColumnSeries {
 #[derive(Clone, Debug, Serialize)]
 struct ColumnView {
     label: String,
-    /// Its left edge, and its middle.
+    /// The left edge, and the middle.
     at: Length,
     middle: Length,
     /// Whether the label is hidden on narrow screens.
@@ -283,8 +283,8 @@ const FILLED: u32 = 680;
 pub fn draw_columns(input: ColumnInput, write: impl Fn(u64) -> String) -> ColumnChart {
     let ColumnInput { series, columns } = input;
     let total = |values: &[u64]| values.iter().fold(0_u64, |sum, value| sum.saturating_add(*value));
-    let most = columns.iter().map(|(_, values)| total(values)).max().unwrap_or_default();
-    let (top, marks) = number_axis(most, write);
+    let max_total = columns.iter().map(|(_, values)| total(values)).max().unwrap_or_default();
+    let (top, marks) = number_axis(max_total, write);
     let pixels = |value: u64| u32::try_from(u128::from(value) * u128::from(HEIGHT) / u128::from(top)).unwrap_or(HEIGHT);
     let count = u32::try_from(columns.len().max(1)).unwrap_or(1);
     let place = 1_000 / count;
@@ -292,12 +292,16 @@ pub fn draw_columns(input: ColumnInput, write: impl Fn(u64) -> String) -> Column
     let sums: Vec<u64> = sums.collect();
     let column = |(number, (label, values)): (u32, (String, Vec<u64>))| {
         let from = number * 1_000 / count;
-        let (mut below, mut pieces) = (0_u64, Vec::new());
+        let (mut offset, mut pieces) = (0_u64, Vec::new());
         for (value, (_, class)) in values.iter().zip(&series).filter(|(value, _)| **value > 0) {
-            let above = below.saturating_add(*value);
-            let height = pixels(above).saturating_sub(pixels(below)).max(1);
-            pieces.push(ColumnPiece { class: class.clone(), y: HEIGHT.saturating_sub(pixels(below) + height), height });
-            below = above;
+            let above = offset.saturating_add(*value);
+            let height = pixels(above).saturating_sub(pixels(offset)).max(1);
+            pieces.push(ColumnPiece {
+                class: class.clone(),
+                y: HEIGHT.saturating_sub(pixels(offset) + height),
+                height,
+            });
+            offset = above;
         }
         let at = Length(from + place * (1_000 - FILLED) / 2_000);
         ColumnView { label, at, middle: Length(from + place / 2), minor: (count - 1 - number) % 3 != 0, pieces }
@@ -343,11 +347,11 @@ mod bar_tests {
     proptest! {
         #[test]
         fn longest_bar_fills_the_chart(values in proptest::collection::vec(any::<u64>(), 1..20)) {
-            let drawn = scale_bars(values.iter().map(|value| Bar::new("x", *value, "c")).collect(), None);
-            let longest = drawn.iter().map(|bar| bar.length).max().unwrap();
+            let bars = scale_bars(values.iter().map(|value| Bar::new("x", *value, "c")).collect(), None);
+            let longest = bars.iter().map(|bar| bar.length).max().unwrap();
             prop_assert_eq!(longest, if values.iter().all(|value| *value == 0) { Length(0) } else { Length(1_000) });
-            for one in &drawn {
-                prop_assert!(drawn.iter().all(|other| one.value < other.value || one.length >= other.length));
+            for one in &bars {
+                prop_assert!(bars.iter().all(|other| one.value < other.value || one.length >= other.length));
             }
         }
     }
@@ -370,12 +374,12 @@ mod cascade_tests {
                 let ended = vec![("a".to_owned(), "good", *a), ("b".to_owned(), "bad", *b)];
                 CascadeStep { label: "<s>".to_owned(), ended, fell_back: ("on".to_owned(), left) }
             });
-            let drawn = draw_cascade(steps.collect());
-            for pair in drawn.windows(2) {
+            let cascades = draw_cascade(steps.collect());
+            for pair in cascades.windows(2) {
                 let fell_back = pair[0].segments.iter().find(|piece| piece.class == FALLBACK_CLASS).map_or(0, |piece| piece.value);
                 prop_assert_eq!(fell_back, pair[1].reached);
             }
-            for step in &drawn {
+            for step in &cascades {
                 prop_assert_eq!(step.segments.iter().map(|piece| piece.value).sum::<u64>(), step.reached);
                 prop_assert!(step.segments.iter().all(|piece| piece.from.0 + piece.length.0 <= 1_000 && piece.length.0 > 0));
             }
@@ -396,16 +400,16 @@ mod calendar_tests {
             let due = BTreeMap::from([(from, vec!["<b>".to_owned()])]);
             let view = build_calendar(from, days, &due);
             prop_assert!(view.weeks.iter().all(|week| week.len() == 7));
-            let mut shown = 0;
+            let mut shown_count = 0;
             for (place, day) in view.weeks.iter().flat_map(|week| week.iter().enumerate()) {
                 let Some(day) = day else { continue };
                 let date: Date = day.date.parse().unwrap();
-                prop_assert_eq!(date, from + i64::from(shown).days());
+                prop_assert_eq!(date, from + i64::from(shown_count).days());
                 prop_assert_eq!(i8::try_from(place).unwrap() + 1, date.weekday().to_monday_one_offset());
-                prop_assert_eq!(day.due.len(), usize::from(shown == 0));
-                shown += 1;
+                prop_assert_eq!(day.due.len(), usize::from(shown_count == 0));
+                shown_count += 1;
             }
-            prop_assert_eq!(shown, days);
+            prop_assert_eq!(shown_count, days);
         }
     }
 }

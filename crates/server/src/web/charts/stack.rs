@@ -72,34 +72,34 @@ pub struct Series {
     pub fallback: bool,
     /// The exact sum of all points.
     pub sum: u64,
-    /// Its outline.
+    /// The outline of the area.
     pub path: String,
 }
 
 /// Draws a stacked area chart; `write` formats the numbers along the axis.
 pub fn draw_stack(input: StackInput<'_>, write: impl Fn(u64) -> String) -> StackChart {
     let points = input.points.max(1);
-    let mut below = vec![0_u64; points];
+    let mut bottoms = vec![0_u64; points];
     let mut layers = Vec::with_capacity(input.kinds.len());
     for LayerInput { label, class, counts } in input.kinds {
-        let mut above = below.clone();
+        let mut above = bottoms.clone();
         for (point, count) in &counts {
             if let Some(top) = above.get_mut(*point) {
                 *top = top.saturating_add(*count);
             }
         }
         let sum = counts.iter().fold(0, |sum: u64, (_, count)| sum.saturating_add(*count));
-        layers.push((label, class, sum, below));
-        below = above;
+        layers.push((label, class, sum, bottoms));
+        bottoms = above;
     }
-    let most = below.iter().copied().max().unwrap_or_default();
+    let max_total = bottoms.iter().copied().max().unwrap_or_default();
     // A line far above all values would flatten the chart, so only the text mentions it.
-    let shown = input.allowed.filter(|allowed| *allowed > 0 && *allowed / 4 <= most);
-    let (top, rows) = number_axis(most.max(shown.unwrap_or_default()), &write);
+    let visible_limit = input.allowed.filter(|allowed| *allowed > 0 && *allowed / 4 <= max_total);
+    let (top, rows) = number_axis(max_total.max(visible_limit.unwrap_or_default()), &write);
     let y = |value: u64| HEIGHT - height_of(value, top);
-    let tops: Vec<Vec<u64>> = layers.iter().skip(1).map(|(.., below)| below.clone()).chain([below]).collect();
-    let series = layers.into_iter().zip(tops).map(|((label, class, sum, below), above)| {
-        let path = draw_outline(&below, &above, y);
+    let tops: Vec<Vec<u64>> = layers.iter().skip(1).map(|(.., bottoms)| bottoms.clone()).chain([bottoms]).collect();
+    let series = layers.into_iter().zip(tops).map(|((label, class, sum, bottoms), above)| {
+        let path = draw_outline(&bottoms, &above, y);
         let fallback = class.ends_with("fallback");
         Series { label, class, fallback, sum, path }
     });
@@ -117,7 +117,7 @@ pub fn draw_stack(input: StackInput<'_>, write: impl Fn(u64) -> String) -> Stack
         width: points,
         height: HEIGHT,
         columns: time_axis(input.from, input.to, input.zone),
-        allowed: shown.map(line).into_iter().collect(),
+        allowed: visible_limit.map(line).into_iter().collect(),
         rows,
     }
 }
@@ -128,25 +128,25 @@ fn height_of(value: u64, top: u64) -> u32 {
 }
 
 /// The outline of a layer: one closed path for each stretch of points that are not empty.
-fn draw_outline(below: &[u64], above: &[u64], y: impl Fn(u64) -> u32) -> String {
+fn draw_outline(bottoms: &[u64], tops: &[u64], y: impl Fn(u64) -> u32) -> String {
     let (mut path, mut point) = (String::new(), 0);
-    let thick = |point: usize| below.get(point) != above.get(point);
-    while point < above.len() {
+    let thick = |point: usize| bottoms.get(point) != tops.get(point);
+    while point < tops.len() {
         if !thick(point) {
             point += 1;
             continue;
         }
         let first = point;
-        while point < above.len() && thick(point) {
+        while point < tops.len() && thick(point) {
             point += 1;
         }
         // Writing into a string cannot fail.
-        let _ = write!(path, "M{first} {}", y(below[first]));
+        let _ = write!(path, "M{first} {}", y(bottoms[first]));
         let stretch = |values: &[u64]| values[first..point].to_vec();
-        for (at, value) in (first + 1..).zip(stretch(above)) {
+        for (at, value) in (first + 1..).zip(stretch(tops)) {
             let _ = write!(path, "V{}H{at}", y(value));
         }
-        for (at, value) in (first..point).zip(stretch(below)).rev() {
+        for (at, value) in (first..point).zip(stretch(bottoms)).rev() {
             let _ = write!(path, "V{}H{at}", y(value));
         }
         path.push('Z');
@@ -176,22 +176,22 @@ impl Tick {
     }
 }
 
-/// Returns the top of an axis for values up to `most`, and ticks at round numbers.
-pub(super) fn number_axis(most: u64, write: impl Fn(u64) -> String) -> (u64, Vec<Tick>) {
-    let step = round_step(most.max(1).div_ceil(4));
-    let top = most.max(1).div_ceil(step).saturating_mul(step);
+/// Returns the top of an axis for values up to `max`, and ticks at round numbers.
+pub(super) fn number_axis(max: u64, write: impl Fn(u64) -> String) -> (u64, Vec<Tick>) {
+    let step = round_step(max.max(1).div_ceil(4));
+    let top = max.max(1).div_ceil(step).saturating_mul(step);
     let steps = top / step;
     let tick = |number: u64| Tick::new(Length::from_share(number, steps), write(number.saturating_mul(step)));
     (top, (0..=steps).map(tick).collect())
 }
 
-/// The smallest of 1, 2, 5, 10, 20, 50 … that is at least `least`.
-fn round_step(least: u64) -> u64 {
+/// The smallest of 1, 2, 5, 10, 20, 50 … that is at least `min`.
+fn round_step(min: u64) -> u64 {
     let mut ten = 1_u64;
     loop {
         for digit in [1, 2, 5] {
             let step = ten.saturating_mul(digit);
-            if step >= least {
+            if step >= min {
                 return step;
             }
         }

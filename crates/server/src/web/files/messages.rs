@@ -22,7 +22,7 @@ use campaign_ledger::{ExcludedRows, RowState};
 use campaign_manifest::{CampaignBrief, MessageArm, SourceMap};
 use campaign_runs::{Error, Inputs};
 
-/// Which messages to show, and how.
+/// The selection of the messages to show, and the way in which they are shown.
 #[derive(Clone, Copy, Debug)]
 pub struct MessageSelection<'c> {
     /// The selected rows; `None` for all rows.
@@ -33,7 +33,7 @@ pub struct MessageSelection<'c> {
     pub unmasked: bool,
 }
 
-/// A row of the list, with its message or the reason why it gets none.
+/// A row of the list, with its message or the reason it gets none.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct MessageView {
     row: u32,
@@ -41,11 +41,11 @@ pub(super) struct MessageView {
     to: String,
     variant: Option<String>,
     phones: Fallbacks,
-    /// Why the row gets no message.
+    /// The reason the row gets no message.
     skipped: Option<SkipReasonView>,
 }
 
-/// Why a row gets no message.
+/// The reason a row gets no message.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct SkipReasonView {
     state: &'static str,
@@ -189,10 +189,10 @@ fn attach_findings(
 /// Whether a source location lies within one of the texts of this stage.
 fn is_within_stage(place: &SourceLocation, stage: &Stage<NamedTemplate>, places: &SourceMap) -> bool {
     stage.texts().any(|(_, text)| {
-        let whole = places.locate_text(&text.name, 1, 1, text.source.chars().count());
-        whole.is_some_and(|whole| {
-            let within = place.span.start >= whole.span.start && place.span.start <= whole.span.end;
-            whole.source.path() == place.source.path() && within
+        let text_location = places.locate_text(&text.name, 1, 1, text.source.chars().count());
+        text_location.is_some_and(|text_location| {
+            let within = place.span.start >= text_location.span.start && place.span.start <= text_location.span.end;
+            text_location.source.path() == place.source.path() && within
         })
     })
 }
@@ -212,11 +212,11 @@ pub struct PhoneView {
     sender: Option<TextView>,
     /// The text.
     body: Option<TextView>,
-    /// Its image, button and link.
+    /// The image, button and link.
     attached: Attachments,
     /// The cards of a carousel.
     cards: Vec<CardView>,
-    /// Its other texts.
+    /// The other texts of the message.
     others: Vec<TextView>,
     /// The size that is billed.
     size: Option<SmsSizeView>,
@@ -505,10 +505,11 @@ mod pieces_tests {
         let text = "Ask +380671234589 or our hotline 0671234500";
         // The mark and the end of an SMS part divide the number.
         let marked = MarkedText { text: text.into(), from_row: std::iter::once(8..17).collect() };
-        let shown: String = split_pieces(&marked, &[10], Some(phone)).into_iter().map(|piece| piece.text).collect();
-        assert_eq!(shown, "Ask …89 or our hotline 0671234500", "numbers in the template itself are not masked");
-        let shown: String = split_pieces(&marked, &[10], None).into_iter().map(|piece| piece.text).collect();
-        assert_eq!(shown, text);
+        let text_shown: String =
+            split_pieces(&marked, &[10], Some(phone)).into_iter().map(|piece| piece.text).collect();
+        assert_eq!(text_shown, "Ask …89 or our hotline 0671234500", "numbers in the template itself are not masked");
+        let text_shown: String = split_pieces(&marked, &[10], None).into_iter().map(|piece| piece.text).collect();
+        assert_eq!(text_shown, text);
     }
 }
 
@@ -526,9 +527,9 @@ mod findings_tests {
             ("", ""),
         ];
         for (text, expected) in table {
-            let shown =
+            let views =
                 split_code(text).into_iter().map(|part| if part.code { format!("[{}]", part.text) } else { part.text });
-            assert_eq!(shown.collect::<Vec<_>>().join("|"), expected, "{text}");
+            assert_eq!(views.collect::<Vec<_>>().join("|"), expected, "{text}");
         }
     }
 }

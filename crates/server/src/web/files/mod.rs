@@ -130,7 +130,7 @@ pub struct PlanPage<'c> {
     pub inputs: &'c Inputs,
     /// The plan.
     pub plan: &'c CreatedPlan,
-    /// Which messages are shown.
+    /// The selection of the messages that are shown.
     pub shown: MessageSelection<'c>,
     /// The command that approves it; `None` if it needs no approval.
     pub approve: Option<String>,
@@ -176,8 +176,8 @@ pub fn render_plan_page(page: &PlanPage<'_>, language: PageLanguage) -> Result<(
         (PageWords::in_language(language), &inputs.campaign.brief, &plan.planned, &plan.list.survey);
     let first = first_rows(&survey.planned_rows(), *shown);
     // Skipped rows are already in the table, so without recipients no messages are shown.
-    let most = if first.is_some() { shown.most } else { 0 };
-    let first = MessageSelection { rows: first.as_ref(), most, ..*shown };
+    let sample_limit = if first.is_some() { shown.most } else { 0 };
+    let first = MessageSelection { rows: first.as_ref(), most: sample_limit, ..*shown };
     let CampaignMessages { shown: messages, other_findings } =
         collect_messages(inputs, &survey.left_out, &plan.findings, first, words)?;
     let (shown, skipped) = (messages.len(), SkippedRowsTable::from_excluded(words, &survey.left_out));
@@ -224,7 +224,7 @@ fn first_rows(planned: &RoaringBitmap, shown: MessageSelection<'_>) -> Option<Ro
 pub struct ReportPage<'r> {
     /// The run.
     pub page: RunPage<'r>,
-    /// Its first messages; `None` if the data was removed.
+    /// The first messages; `None` if the data was removed.
     pub first: Option<&'r FirstMessages>,
 }
 
@@ -309,7 +309,7 @@ pub fn render_report_page(report: &ReportPage<'_>, language: PageLanguage) -> Re
 pub struct EvidencePage<'e> {
     /// The evidence.
     pub evidence: &'e Evidence,
-    /// Its signature, if it is signed.
+    /// The signature, if the evidence is signed.
     pub signature: Option<&'e EvidenceSignature>,
 }
 

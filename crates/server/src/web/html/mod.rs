@@ -76,12 +76,12 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("pages/schedule_preview.html", include_str!("templates/pages/schedule_preview.html")),
 ];
 
-/// How a page is delivered.
+/// The way in which a page is delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageFormat {
     /// Served together with its stylesheet and script.
     Served,
-    /// As a standalone file that contains its stylesheet.
+    /// The page is a standalone file that contains its stylesheet.
     File,
 }
 
@@ -162,8 +162,8 @@ fn compile_templates(language: PageLanguage) -> Result<Tera, String> {
     tera.register_function("say", move |values: Kwargs, _: &State| render_words(words, &values));
     tera.register_function("count", move |values: Kwargs, _: &State| render_count(words, &values));
     tera.register_function("kind", move |values: Kwargs, _: &State| -> TeraResult<String> {
-        let (of, word): (&str, &str) = (values.must_get("of")?, values.must_get("word")?);
-        Ok(words.item_name(of, word).unwrap_or_default().to_owned())
+        let (kind, word): (&str, &str) = (values.must_get("of")?, values.must_get("word")?);
+        Ok(words.item_name(kind, word).unwrap_or_default().to_owned())
     });
     tera.register_function("number", move |values: Kwargs, _: &State| -> TeraResult<String> {
         Ok(words.format_number(values.must_get("n")?))
@@ -245,9 +245,9 @@ pub struct Asset {
     stem: &'static str,
     extension: &'static str,
     hash: LazyLock<String>,
-    /// Its media type.
+    /// The media type.
     pub kind: &'static str,
-    /// Its content.
+    /// The content of the file.
     pub text: &'static str,
 }
 
@@ -377,7 +377,7 @@ mod asset_tests {
     use super::*;
 
     #[test]
-    fn script_is_short_and_loads_nothing() {
+    fn script_is_short_and_loads_no_resources() {
         assert!(SCRIPT.lines().count() <= 120);
         for forbidden in ["http:", "https:", "eval(", "import ", "Function("] {
             assert!(!SCRIPT.contains(forbidden), "{forbidden}");

@@ -217,7 +217,7 @@ pub(super) struct MoneySums {
 
 impl MoneySums {
     /// Sums up the costs of these runs by currency.
-    pub(super) fn of_runs(activity: &RecentActivity, runs: impl Iterator<Item = RunId>) -> Self {
+    pub(super) fn from_runs(activity: &RecentActivity, runs: impl Iterator<Item = RunId>) -> Self {
         let mut money = Self::default();
         for run in runs {
             money.unpriced += activity.unpriced.get(&run).copied().unwrap_or_default();

@@ -25,14 +25,14 @@ use campaign_engine::report::{
 };
 use campaign_ledger::{Ledger, LedgerError, Run, RunFilter, RunId, RunProgress, StateCounts};
 
-/// How long values are cached, and how long a request waits for one.
+/// The time for which values are cached, and the time for which a request waits for one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CachePolicy {
     /// The minimum lifetime of a value.
     pub(super) min_ttl: Duration,
     /// A value is cached for this many times as long as loading it took.
     pub(super) ttl_factor: u32,
-    /// How long a request waits. After that, loading continues for later requests.
+    /// The time for which a request waits. After that, loading continues for later requests.
     pub(super) timeout: Duration,
     /// The maximum number of values. Beyond it, the oldest values are removed.
     pub(super) max_entries: usize,
@@ -140,7 +140,7 @@ impl RunListCache {
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
 /// Reading takes at most 1/50 of the time, because this machine might be sending a run.
 const REST_FACTOR: u32 = 50;
-/// How long a page waits for the first reading.
+/// The time for which a page waits for the first reading.
 const READ_TIMEOUT: Duration = Duration::from_secs(8);
 /// The number of cached readings above which those without an open page are removed.
 const MAX_CACHED: usize = 64;
@@ -316,7 +316,7 @@ impl RowIndexCache {
 pub(super) struct CampaignTraits {
     /// The time zone; that of this machine if the campaign has none or its copy cannot be read.
     pub(super) zone: TimeZone,
-    /// Its name for people, if it has one.
+    /// The name for people, if the campaign has one.
     pub(super) title: Option<String>,
     /// Whether it has variants.
     pub(super) has_variants: bool,
@@ -427,7 +427,7 @@ mod tests {
             Self { cache: SingleFlightCache::new(POLICY), loads: Arc::default() }
         }
 
-        /// Gets a value that takes this many seconds to load. The value is the count of loads so far.
+        /// Gets a value that takes this many seconds to load. The value is the number of loads so far.
         async fn get(&self, key: &'static str, version: u32, seconds: u64) -> Result<Option<u32>, &'static str> {
             let loads = Arc::clone(&self.loads);
             let load = async move {

@@ -27,7 +27,7 @@ use super::schedules::{schedule_path, schedule_zones};
 use super::sending::offers_test;
 use crate::web::files::{FindingView, FirstMessages, MessageSelection, PreviewPage, PreviewView, build_preview_view};
 
-/// How long a page waits for the check of a campaign with its whole list.
+/// The time for which a page waits for the check of a campaign with its whole list.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(8);
 
 #[derive(Serialize)]
@@ -205,12 +205,15 @@ async fn build_schedule_preview(
 ) -> Result<SchedulePreviewView, PageError> {
     let (inputs, checked) = check_campaign_file(request, file, occurrence).await.ok_or(PageError::Later)??;
     let (language, now, unmasked) = (request.language, request.pages.now(), request.shows_numbers());
-    let shown = move || {
-        let shown = MessageSelection { rows: None, most: SHOWN_ROWS, unmasked };
+    let build_preview = move || {
+        let selection = MessageSelection { rows: None, most: SHOWN_ROWS, unmasked };
         let (list, findings, cost) = (&checked.list, checked.findings.as_slice(), checked.cost.as_ref());
-        build_preview_view(&PreviewPage { inputs: &inputs, list, findings, cost, shown, now }, language)
+        build_preview_view(&PreviewPage { inputs: &inputs, list, findings, cost, shown: selection, now }, language)
     };
-    Ok(SchedulePreviewView { preview: run_blocking(shown).await??, numbers: NumbersLink::for_page(request, path) })
+    Ok(SchedulePreviewView {
+        preview: run_blocking(build_preview).await??,
+        numbers: NumbersLink::for_page(request, path),
+    })
 }
 
 #[derive(Serialize)]
@@ -241,7 +244,7 @@ struct CampaignLine {
 /// The runs and schedule of a campaign.
 #[derive(Default)]
 struct KnownCampaign<'v> {
-    /// Its runs, latest first.
+    /// The runs of the campaign, latest first.
     runs: Vec<&'v RunView>,
     rehearsals: Vec<&'v RunView>,
     schedule: Option<&'v ScheduleView>,

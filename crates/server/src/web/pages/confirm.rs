@@ -1,4 +1,4 @@
-//! Pages that say what an action will do, and how many rows it affects, before it is confirmed.
+//! Pages that say what an action will do, and the number of affected rows, before it is confirmed.
 //!
 //! A page here changes nothing. Its form leads to the action in `decisions`, which applies the rules of its command.
 
@@ -23,7 +23,7 @@ struct ConfirmPageView {
     heading: String,
     /// The subject of the action.
     subject: String,
-    /// Its effect, in sentences.
+    /// The effects of the action, in sentences.
     effects: Vec<String>,
     /// The path of the action.
     action: String,

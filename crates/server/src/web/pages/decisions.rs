@@ -28,7 +28,7 @@ use campaign_runs::{
     find_schedule, list_opt_outs, remove_opt_outs, run_blocking,
 };
 
-/// How long a page waits for the answers of the gateway about rows in doubt.
+/// The time for which a page waits for the answers of the gateway about rows in doubt.
 const RECONCILE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The maximum length of a reason.
 const MAX_REASON_LENGTH: usize = 500;
@@ -38,7 +38,7 @@ pub(super) async fn stop_run(
     UrlPath(name): UrlPath<String>,
     DecisionForm(VerifiedForm { mut request, .. }): DecisionForm,
 ) -> Response {
-    let done = async {
+    let result = async {
         let run = request.find_run(&name).await?;
         let (order, ledger) = (new_order_record(&request, "stop", run.name()), request.pages.adapters.ledger.clone());
         let nothing_to_do = |stopping: &bool| (!stopping).then_some("the run is not being sent");
@@ -46,8 +46,8 @@ pub(super) async fn stop_run(
         let stopping = execute_order(&request, order, stop, nothing_to_do).await?;
         Ok(format!("/runs/{}?done={}", encode_path_segment(&name), if stopping { "stop" } else { "not-sending" }))
     };
-    let done = done.await;
-    request.respond_to_order(done)
+    let result = result.await;
+    request.respond_to_order(result)
 }
 
 /// Records a decision about rows in doubt.
@@ -55,7 +55,7 @@ pub(super) async fn resolve_rows(
     UrlPath(name): UrlPath<String>,
     DecisionForm(VerifiedForm { mut request, fields }): DecisionForm,
 ) -> Response {
-    let done = async {
+    let result = async {
         let decision = match fields.get("decision") {
             Some("sent") => DoubtDecision::Sent,
             Some("not-sent") => DoubtDecision::NotSent,
@@ -69,10 +69,10 @@ pub(super) async fn resolve_rows(
         };
         let typed = parse_typed_count(&fields);
         check_typed_count(&request, &run, &rows, typed).await?;
-        let why = fields.get("why").map(|why| why.chars().take(MAX_REASON_LENGTH).collect());
+        let reason = fields.get("why").map(|reason| reason.chars().take(MAX_REASON_LENGTH).collect());
         let by = request.visitor.name.clone();
         let order = new_order_record(&request, fields.get("decision").unwrap_or_default(), run.name());
-        let resolution = Resolution { rows, decision, by, why, duplicates: typed };
+        let resolution = Resolution { rows, decision, by, why: reason, duplicates: typed };
         let (adapters, key) = (request.pages.adapters.clone(), run.key);
         let resolve = async move { campaign_runs::resolve_doubts(&adapters, run, &resolution).await };
         execute_order(&request, order, resolve, |_| None).await?;
@@ -80,11 +80,11 @@ pub(super) async fn resolve_rows(
         let row = fields.get("row").map(|row| format!("/rows/{}", encode_path_segment(row))).unwrap_or_default();
         Ok(format!("/runs/{}{row}?done=resolve", encode_path_segment(&name)))
     };
-    let done = done.await;
-    request.respond_to_order(done)
+    let result = result.await;
+    request.respond_to_order(result)
 }
 
-/// Checks that the user typed how many rows are affected, even if the command would not ask for this count.
+/// Checks that the user typed the number of affected rows, even if the command would not ask for this count.
 /// `resolve_doubts` checks the typed count again.
 async fn check_typed_count(
     request: &PageRequest,
@@ -113,8 +113,8 @@ pub(super) async fn pause_schedule(
     UrlPath(name): UrlPath<String>,
     DecisionForm(VerifiedForm { request, .. }): DecisionForm,
 ) -> Response {
-    let done = order_schedule(&request, &name, "pause", ScheduleOrder::Pause).await;
-    request.respond_to_order(done)
+    let result = order_schedule(&request, &name, "pause", ScheduleOrder::Pause).await;
+    request.respond_to_order(result)
 }
 
 /// Resumes a schedule. Occurrences during the pause are skipped.
@@ -123,8 +123,8 @@ pub(super) async fn resume_schedule(
     DecisionForm(VerifiedForm { request, .. }): DecisionForm,
 ) -> Response {
     let since = request.pages.now();
-    let done = order_schedule(&request, &name, "resume", ScheduleOrder::Resume { since }).await;
-    request.respond_to_order(done)
+    let result = order_schedule(&request, &name, "resume", ScheduleOrder::Resume { since }).await;
+    request.respond_to_order(result)
 }
 
 async fn order_schedule(
@@ -142,9 +142,9 @@ async fn order_schedule(
 
 /// Adds a phone number to the suppression list.
 pub(super) async fn suppress_number(DecisionForm(VerifiedForm { request, fields }): DecisionForm) -> Response {
-    let done = async {
+    let result = async {
         let phone = parse_phone(fields.get("phone").unwrap_or_default())?;
-        let reason = fields.get("why").map(|why| why.chars().take(MAX_REASON_LENGTH).collect());
+        let reason = fields.get("why").map(|text| text.chars().take(MAX_REASON_LENGTH).collect());
         let order = new_order_record(&request, "suppress", phone.format_masked());
         let terms = OptOutTerms { reason, by: Some(request.visitor.name.clone()), ..OptOutTerms::default() };
         let (ledger, now) = (request.pages.adapters.ledger.clone(), request.pages.now());
@@ -156,16 +156,16 @@ pub(super) async fn suppress_number(DecisionForm(VerifiedForm { request, fields 
         request.pages.opt_outs.invalidate().await;
         Ok(format!("/opt-outs?done={}", if additions.added > 0 { "suppress" } else { "suppressed" }))
     };
-    let done = done.await;
-    request.respond_to_order(done)
+    let result = result.await;
+    request.respond_to_order(result)
 }
 
-/// Removes a phone number from the suppression list. The user types how many entries the phone number has, as shown on
-/// the confirmation page.
+/// Removes a phone number from the suppression list. The user types the number of entries of the phone number, as shown
+/// on the confirmation page.
 pub(super) async fn remove_opt_out(DecisionForm(VerifiedForm { request, fields }): DecisionForm) -> Response {
-    let done = async {
+    let result = async {
         let phone = parse_phone(fields.get("phone").unwrap_or_default())?;
-        let reason = fields.get("why").map(|why| why.chars().take(MAX_REASON_LENGTH).collect());
+        let reason = fields.get("why").map(|text| text.chars().take(MAX_REASON_LENGTH).collect());
         let terms = OptOutTerms { reason, by: Some(request.visitor.name.clone()), ..OptOutTerms::default() };
         let entries = list_opt_outs(request.ledger(), phone, &OptOutTerms::default()).await?.len() as u64;
         if entries > 0 && parse_typed_count(&fields) != Some(entries) {
@@ -179,8 +179,8 @@ pub(super) async fn remove_opt_out(DecisionForm(VerifiedForm { request, fields }
         request.pages.opt_outs.invalidate().await;
         Ok(format!("/opt-outs?done={}", if removed.is_empty() { "not-listed" } else { "unsuppress" }))
     };
-    let done = done.await;
-    request.respond_to_order(done)
+    let result = result.await;
+    request.respond_to_order(result)
 }
 
 /// Asks the gateway about the rows in doubt of a run.
@@ -188,7 +188,7 @@ pub(super) async fn reconcile_run(
     UrlPath(name): UrlPath<String>,
     DecisionForm(VerifiedForm { mut request, .. }): DecisionForm,
 ) -> Response {
-    let done = async {
+    let result = async {
         let run = request.find_run(&name).await?;
         LedgerError::refuse_purged(&run)?;
         let (order, adapters, key) =
@@ -201,15 +201,15 @@ pub(super) async fn reconcile_run(
         let executed = execute_order(&request, order, reconcile, nothing_to_do);
         // At a low rate, a large number of inquiries takes a long time. The action continues, and the page shows its
         // result later.
-        let done = match tokio::time::timeout(RECONCILE_TIMEOUT, executed).await {
+        let result = match tokio::time::timeout(RECONCILE_TIMEOUT, executed).await {
             Ok(executed) => executed.map(|_| "reconcile")?,
             Err(_) => "reconciling",
         };
         request.pages.run_watcher.invalidate(key);
-        Ok(format!("/runs/{}?done={done}", encode_path_segment(&name)))
+        Ok(format!("/runs/{}?done={result}", encode_path_segment(&name)))
     };
-    let done = done.await;
-    request.respond_to_order(done)
+    let result = result.await;
+    request.respond_to_order(result)
 }
 
 /// Parses a phone number in international format, with or without `+`.
@@ -225,8 +225,8 @@ pub(super) fn parse_typed_count(fields: &FormFields) -> Option<u64> {
 }
 
 /// Creates the record of a new order by the visitor.
-pub(super) fn new_order_record(request: &PageRequest, order: &str, of: String) -> OrderRecord {
-    OrderRecord::new(request.pages.now(), request.visitor.name.clone(), order, of)
+pub(super) fn new_order_record(request: &PageRequest, order: &str, target: String) -> OrderRecord {
+    OrderRecord::new(request.pages.now(), request.visitor.name.clone(), order, target)
 }
 
 /// Records an order, executes it and records its outcome, even if the browser disconnects. The server waits for the
@@ -243,11 +243,11 @@ pub(super) async fn execute_order<T: Send + 'static>(
     let executed = request.pages.actions.spawn(async move {
         tracing::info!("{} requested on the dashboard: {} {}", order.by, order.order, order.of);
         record_order(&orders, order.clone()).await?;
-        let (done, ended) = match work.await {
-            Ok(done) => {
-                let unchanged = nothing_to_do(&done);
+        let (result, ended) = match work.await {
+            Ok(result) => {
+                let unchanged = nothing_to_do(&result);
                 let outcome = unchanged.map_or(OrderOutcome::Done, |_| OrderOutcome::Unchanged);
-                (Ok(done), order.with_outcome(outcome, unchanged))
+                (Ok(result), order.with_outcome(outcome, unchanged))
             }
             Err(error) => {
                 let outcome = if is_failure(&error) { OrderOutcome::Failed } else { OrderOutcome::Refused };
@@ -255,10 +255,10 @@ pub(super) async fn execute_order<T: Send + 'static>(
                 (Err(refusal), order.with_outcome(outcome, Some(&reason)))
             }
         };
-        if let Err(PageError::Failed(why)) = record_order(&orders, ended).await {
-            tracing::warn!("cannot record the outcome of an action: {why}");
+        if let Err(PageError::Failed(problem)) = record_order(&orders, ended).await {
+            tracing::warn!("cannot record the outcome of an action: {problem}");
         }
-        done
+        result
     });
     let executed = executed.await;
     executed.map_err(|error| PageError::Failed(format!("an action ended unexpectedly; this is a bug: {error}")))?
@@ -279,7 +279,7 @@ async fn record_order(orders: &OrderLog, order: OrderRecord) -> Result<(), PageE
 /// An order in the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct OrderRecord {
-    /// When the order was given.
+    /// The time at which the order was given.
     pub(super) at: Timestamp,
     /// The name of the visitor.
     pub(super) by: String,
@@ -293,7 +293,7 @@ pub(super) struct OrderRecord {
     /// The outcome; `None` in lines of earlier versions, which were written before it was known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) outcome: Option<OrderOutcome>,
-    /// Why the order was not executed.
+    /// The reason the order was not executed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) reason: Option<String>,
 }
@@ -329,9 +329,9 @@ impl OrderOutcome {
 
 impl OrderRecord {
     /// Creates the record of an order that is about to be executed.
-    pub(super) fn new(at: Timestamp, by: String, order: &str, of: String) -> Self {
+    pub(super) fn new(at: Timestamp, by: String, order: &str, target: String) -> Self {
         let (id, outcome) = (Some(format!("{:016x}", rand::random::<u64>())), Some(OrderOutcome::Begun));
-        Self { at, by, order: order.to_owned(), of, id, outcome, reason: None }
+        Self { at, by, order: order.to_owned(), of: target, id, outcome, reason: None }
     }
 
     /// Returns a copy of the record with an outcome and a shortened reason.
@@ -369,7 +369,7 @@ impl OrderLog {
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub(super) fn read_latest(&self, most: usize) -> io::Result<Vec<OrderRecord>> {
+    pub(super) fn read_latest(&self, limit: usize) -> io::Result<Vec<OrderRecord>> {
         let bytes = match fs::read(&self.0) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             read => read?,
@@ -379,7 +379,7 @@ impl OrderLog {
         let mut ended = HashSet::new();
         // The line with the outcome comes after the first line of an order, so in reverse order it is found first.
         let orders = lines.filter(|order| order.id.as_ref().is_none_or(|id| ended.insert(id.clone())));
-        Ok(orders.take(most).collect())
+        Ok(orders.take(limit).collect())
     }
 }
 
@@ -387,8 +387,8 @@ impl OrderLog {
 mod tests {
     use super::*;
 
-    fn test_order(of: &str) -> OrderRecord {
-        OrderRecord::new(Timestamp::UNIX_EPOCH, "Olha".to_owned(), "stop", of.to_owned())
+    fn test_order(target: &str) -> OrderRecord {
+        OrderRecord::new(Timestamp::UNIX_EPOCH, "Olha".to_owned(), "stop", target.to_owned())
     }
 
     #[test]
@@ -397,19 +397,19 @@ mod tests {
         let orders = OrderLog::in_state_folder(folder.path());
         assert_eq!(orders.read_latest(2).unwrap(), []);
         let [first, second, third] = ["a@1", "b@1", "c@1"].map(test_order);
-        let refused = first.with_outcome(OrderOutcome::Refused, Some("another process\n  sends it"));
-        let done = second.with_outcome(OrderOutcome::Done, None);
-        for line in [&first, &refused, &second, &done, &third] {
+        let refused_order = first.with_outcome(OrderOutcome::Refused, Some("another process\n  sends it"));
+        let done_order = second.with_outcome(OrderOutcome::Done, None);
+        for line in [&first, &refused_order, &second, &done_order, &third] {
             orders.append(line).unwrap();
         }
-        assert_eq!(orders.read_latest(2).unwrap(), [third.clone(), done.clone()]);
-        assert_eq!(orders.read_latest(9).unwrap(), [third, done.clone(), refused.clone()]);
-        assert_eq!(refused.reason.as_deref(), Some("another process sends it"));
+        assert_eq!(orders.read_latest(2).unwrap(), [third.clone(), done_order.clone()]);
+        assert_eq!(orders.read_latest(9).unwrap(), [third, done_order.clone(), refused_order.clone()]);
+        assert_eq!(refused_order.reason.as_deref(), Some("another process sends it"));
         let mut damaged = fs::read(&orders.0).unwrap();
         let last = damaged.iter().rposition(|byte| *byte == b'{').unwrap();
         damaged[last] = 0xff;
         fs::write(&orders.0, damaged).unwrap();
-        assert_eq!(orders.read_latest(9).unwrap(), [done, refused], "the other lines are read");
+        assert_eq!(orders.read_latest(9).unwrap(), [done_order, refused_order], "the other lines are read");
     }
 
     #[test]

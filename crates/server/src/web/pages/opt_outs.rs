@@ -23,7 +23,7 @@ struct OptOutsPageView {
     /// The confirmation of the last action.
     done: Option<String>,
     opt_outs: Option<OptOutsView>,
-    /// Why a part of the suppression list cannot be read.
+    /// The reason a part of the suppression list cannot be read.
     problem: Option<String>,
 }
 
@@ -55,16 +55,16 @@ struct ReplyLine {
     path: String,
 }
 
-/// Shows how many recipients opted out, and the forms that change the list.
+/// Shows the number of recipients who opted out, and the forms that change the list.
 pub(super) async fn show_opt_outs(request: PageRequest) -> Response {
     let view = async {
-        let counted = request.pages.opt_outs.read_days(&request.pages.adapters.ledger, request.pages.now()).await;
-        let (counted, problem) = match counted {
-            Ok(counted) => (counted, None),
+        let counts = request.pages.opt_outs.read_days(&request.pages.adapters.ledger, request.pages.now()).await;
+        let (counts, problem) = match counts {
+            Ok(counts) => (counts, None),
             Err(error) if error.concerns_records() => (None, Some(error.describe_damage())),
             Err(error) => return Err(error.into()),
         };
-        let opt_outs = counted.map(|counted| opt_outs_view(&request, &counted));
+        let opt_outs = counts.map(|counts| opt_outs_view(&request, &counts));
         Ok(OptOutsPageView { done: done_message(&request), opt_outs, problem })
     };
     let view: Result<_, PageError> = view.await;
@@ -85,9 +85,9 @@ pub(super) async fn show_replies(mut request: PageRequest) -> Response {
     request.respond("pages/replies.html", view)
 }
 
-fn opt_outs_view(request: &PageRequest, counted: &OptOutDays) -> OptOutsView {
+fn opt_outs_view(request: &PageRequest, counts: &OptOutDays) -> OptOutsView {
     let day = |(date, recipients): (&Date, &u64)| Bar::new(request.words().format_day(*date), *recipients, "whole");
-    OptOutsView { all: counted.all, days: scale_bars(counted.days.iter().rev().map(day).collect(), None) }
+    OptOutsView { all: counts.all, days: scale_bars(counts.days.iter().rev().map(day).collect(), None) }
 }
 
 fn replies_view(request: &PageRequest, to_review: &RepliesToReview) -> RepliesView {
@@ -191,19 +191,19 @@ async fn count_opt_outs(ledger: &dyn Ledger, now: Timestamp) -> Result<OptOutDay
     let zone = TimeZone::system();
     let today = now.to_zoned(zone.clone()).date();
     let since = today.checked_sub((SHOWN_DAYS - 1).days()).unwrap_or(today);
-    let (mut counted, mut next) = (OptOutDays::default(), None);
+    let (mut counts, mut next) = (OptOutDays::default(), None);
     loop {
         let part = ledger.list_opt_outs(OptOutFilter::Listed { behind: next, at_most: BATCH_SIZE }).await?;
         for OptOutRecord { opt_out, .. } in &part.entries {
             let day = opt_out.at.to_zoned(zone.clone()).date();
-            counted.all += 1;
+            counts.all += 1;
             if day >= since {
-                *counted.days.entry(day).or_default() += 1;
+                *counts.days.entry(day).or_default() += 1;
             }
         }
         match part.next {
             Some(following) => next = Some(following),
-            None => return Ok(counted),
+            None => return Ok(counts),
         }
     }
 }
@@ -225,8 +225,8 @@ async fn read_replies_to_review(ledger: &dyn Ledger, now: Timestamp) -> Result<R
             continue;
         }
         let zone = load_display_zone(ledger, run).await;
-        let of_run = |reply| ReplyToReview { run: name.clone(), zone: zone.clone(), reply };
-        replies.extend(unclear.into_iter().map(of_run));
+        let to_review = |reply| ReplyToReview { run: name.clone(), zone: zone.clone(), reply };
+        replies.extend(unclear.into_iter().map(to_review));
     }
     replies.sort_by_key(|review| std::cmp::Reverse(review.reply.at));
     let all = replies.len();

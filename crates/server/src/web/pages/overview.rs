@@ -30,7 +30,7 @@ const SHOWN_OCCURRENCES: usize = 6;
 const SHOWN_ORDERS: usize = 10;
 /// The maximum number of matters to show.
 const SHOWN_MATTERS: usize = 12;
-/// How long the page waits for the time left of a run that is being sent, for replies and for opt-outs.
+/// The time for which the page waits for the time left of a run that is being sent, for replies and for opt-outs.
 const READING_TIMEOUT: Duration = Duration::from_millis(200);
 /// The age up to which a run that stopped needs attention.
 const STOPPED_AGE: SignedDuration = SignedDuration::from_hours(30 * 24);
@@ -187,7 +187,7 @@ fn period_view(
     let sums = started().fold(MessageSums::default(), |sums, view| sums.plus(MessageSums::from_counts(&view.counts)));
     let words = request.words();
     let number = |number: u64| words.format_number(number);
-    let share = |part: u64, whole: u64| format_share(words, part, whole).unwrap_or_else(|| "–".to_owned());
+    let share = |part: u64, total: u64| format_share(words, part, total).unwrap_or_else(|| "–".to_owned());
     let tile = |name, value, note| Tile { name, value, note, class: "" };
     let runs = started().count() as u64;
     let mut tiles = vec![
@@ -201,7 +201,7 @@ fn period_view(
         Tile { class: if sums.doubt > 0 { "tile-warn" } else { "" }, ..tile("in_doubt", number(sums.doubt), None) },
     ];
     if let Some(activity) = activity {
-        let money = MoneySums::of_runs(activity, started().map(|view| view.run.key));
+        let money = MoneySums::from_runs(activity, started().map(|view| view.run.key));
         tiles.extend(money.format(words).map(|(value, note)| tile("cost", value, note)));
     }
     PeriodView { name, tiles }
@@ -351,6 +351,7 @@ async fn find_runs_without_receipts(list: &RunList, now: Timestamp) -> Result<Ve
     };
     let silent: Vec<&RunView> = list.views.iter().filter(is_silent).take(SHOWN_MATTERS).collect();
     let runs: Vec<_> = silent.iter().map(|view| view.run.clone()).collect();
-    let wanted = run_blocking(move || runs.iter().map(|run| wants_receipts(run, now)).collect::<Vec<_>>()).await?;
-    Ok(silent.into_iter().zip(wanted).filter(|(_, wanted)| *wanted).map(|(view, _)| view).collect())
+    let needs_receipts =
+        run_blocking(move || runs.iter().map(|run| wants_receipts(run, now)).collect::<Vec<_>>()).await?;
+    Ok(silent.into_iter().zip(needs_receipts).filter(|(_, needs)| *needs).map(|(view, _)| view).collect())
 }

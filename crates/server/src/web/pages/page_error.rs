@@ -11,7 +11,7 @@ use campaign_engine::report::ResultsError;
 use campaign_ledger::LedgerError;
 use campaign_runs::{DecisionRefusal, Error, RetryRefusal};
 
-/// Why a page or an action failed.
+/// The reason a page or an action failed.
 #[derive(Debug)]
 pub(super) enum PageError {
     /// The page or its subject does not exist.

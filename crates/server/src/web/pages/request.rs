@@ -104,7 +104,7 @@ impl Section {
     ];
 
     /// Finds the section that the page at this path belongs to.
-    fn of_path(path: &str) -> Option<&'static Self> {
+    fn from_path(path: &str) -> Option<&'static Self> {
         let first = path.split('/').nth(1).unwrap_or_default();
         Self::ALL.iter().find(|section| section.path.trim_start_matches('/') == first)
     }
@@ -128,12 +128,12 @@ impl FromRequestParts<Arc<Pages>> for PageRequest {
         let Some(session) = pages.session_from_headers(&parts.headers) else {
             return Err(match pages.check_sign_ins_readable().await {
                 Ok(()) => no_session_response(language),
-                Err(why) => sign_in_unavailable_response(language, &why),
+                Err(problem) => sign_in_unavailable_response(language, &problem),
             });
         };
         let visitor = pages.find_visitor(&session).await;
-        if let Err(PageError::Failed(why)) = &visitor {
-            return Err(sign_in_unavailable_response(language, why));
+        if let Err(PageError::Failed(problem)) = &visitor {
+            return Err(sign_in_unavailable_response(language, problem));
         }
         match visitor {
             Ok(Some(visitor)) => Ok(Self {
@@ -205,15 +205,15 @@ fn csrf_token(session: &str) -> String {
 }
 
 /// Finds the value of the cookie with this name.
-fn find_cookie<'h>(headers: &'h HeaderMap, wanted: &str) -> Option<&'h str> {
+fn find_cookie<'h>(headers: &'h HeaderMap, cookie_name: &str) -> Option<&'h str> {
     let cookies = headers.get_all(COOKIE).into_iter().filter_map(|cookies| cookies.to_str().ok());
     let mut pairs = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.find(|(name, _)| *name == wanted).map(|(_, value)| value)
+    pairs.find(|(name, _)| *name == cookie_name).map(|(_, value)| value)
 }
 
 /// The cookie with the language that the user chose.
 const LANGUAGE_COOKIE: &str = "campaign-language";
-/// How long the choice of a language is kept, in seconds: a year.
+/// The time for which the choice of a language is kept, in seconds: a year.
 const LANGUAGE_LIFETIME: u32 = 31_536_000;
 
 /// Stores the chosen language in a cookie, and redirects to the page that the user came from.
@@ -250,8 +250,8 @@ pub(super) fn preferred_language(headers: &HeaderMap) -> PageLanguage {
     if let Some(language) = PageLanguage::ALL.into_iter().find(|language| Some(language.code()) == chosen) {
         return language;
     }
-    let wanted = headers.get(ACCEPT_LANGUAGE).and_then(|wanted| wanted.to_str().ok()).unwrap_or_default();
-    PageLanguage::from_accept_language(wanted)
+    let languages = headers.get(ACCEPT_LANGUAGE).and_then(|languages| languages.to_str().ok()).unwrap_or_default();
+    PageLanguage::from_accept_language(languages)
 }
 
 /// The response to a request without a session.
@@ -274,8 +274,8 @@ pub(super) fn sessionless_response(
 
 /// Builds the response to a request while the sign-in file cannot be read, and logs the reason. The response does not
 /// reveal any path of this machine.
-pub(super) fn sign_in_unavailable_response(language: PageLanguage, why: &str) -> Response {
-    tracing::error!("the dashboard is unavailable: cannot read the sign-in file: {why}");
+pub(super) fn sign_in_unavailable_response(language: PageLanguage, problem: &str) -> Response {
+    tracing::error!("the dashboard is unavailable: cannot read the sign-in file: {problem}");
     sessionless_response(language, StatusCode::SERVICE_UNAVAILABLE, "pages/sign_in_unavailable.html", &json!({}))
 }
 
@@ -367,7 +367,7 @@ impl PageRequest {
     fn with_frame<'v, V>(&'v self, view: &'v V) -> ServedView<'v, V> {
         let zone = zone_name(&self.zone).to_owned();
         let Visitor { name, decides } = &self.visitor;
-        let section = Section::of_path(&self.path);
+        let section = Section::from_path(&self.path);
         let frame = FrameView {
             sections: Section::ALL,
             section: section.map_or("", |section| section.name),
@@ -392,8 +392,8 @@ impl PageRequest {
     }
 
     /// Responds to an action with a redirect to a confirmation, or with an error page.
-    pub(super) fn respond_to_order(&self, done: Result<String, PageError>) -> Response {
-        match done {
+    pub(super) fn respond_to_order(&self, result: Result<String, PageError>) -> Response {
+        match result {
             Ok(page) => Redirect::to(&page).into_response(),
             Err(refusal) => self.render_refusal(self.words().say("pages.action-failed"), refusal),
         }
@@ -418,7 +418,7 @@ impl PageRequest {
 
 /// The maximum size of a form, in bytes.
 const MAX_FORM_BYTES: usize = 16 * 1024;
-/// How long a form can take to arrive.
+/// The time limit for receiving a form.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A form with a valid session and CSRF token.

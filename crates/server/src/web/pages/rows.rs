@@ -127,10 +127,10 @@ impl NumbersLink {
     /// Creates the link that shows or hides phone numbers on a page; only visitors who may make decisions get it.
     /// `path` can have a query.
     pub(super) fn for_page(request: &PageRequest, path: &str) -> Option<Self> {
-        let shown = request.shows_numbers();
+        let is_shown = request.shows_numbers();
         let sign = if path.contains('?') { '&' } else { '?' };
-        let path = if shown { path.to_owned() } else { format!("{path}{sign}numbers=shown") };
-        request.visitor.decides.then_some(Self { shown, path })
+        let path = if is_shown { path.to_owned() } else { format!("{path}{sign}numbers=shown") };
+        request.visitor.decides.then_some(Self { shown: is_shown, path })
     }
 }
 
@@ -225,11 +225,11 @@ async fn build_view(request: &mut PageRequest, name: &str) -> Result<RowsPageVie
     let link = |from: Row| RowQuery { from: Some(from), ..query.clone() }.path(&path);
     // The state of a row might have changed since the lookup.
     let listed = listed.into_iter().filter(|row| state.is_none_or(|state| state.includes_state(row.state)));
-    let links = RowState::ALL.into_iter().filter(|state| index.count(*state) > 0).map(|of| StateLink {
-        state: of.name(),
-        rows: index.count(of),
-        path: RowQuery { state: Some(of), from: None, ..query.clone() }.path(&path),
-        is_current: state == Some(of),
+    let links = RowState::ALL.into_iter().filter(|state| index.count(*state) > 0).map(|row_state| StateLink {
+        state: row_state.name(),
+        rows: index.count(row_state),
+        path: RowQuery { state: Some(row_state), from: None, ..query.clone() }.path(&path),
+        is_current: state == Some(row_state),
     });
     let ListChoices { columns, variants, cells } = load_choices(request, &run, &query, &rows).await;
     let row_line = |row: RowSummary| RowLine {
@@ -287,8 +287,9 @@ pub(super) async fn load_index(
 async fn load_reasons(request: &PageRequest, run: &Run, query: &RowQuery) -> Result<Vec<ReasonChoice>, PageError> {
     let figures = RunFigures::load_stored(request.ledger(), run).await?;
     let chosen = query.filter.reason.as_deref();
-    let counted = figures.as_ref().map(|figures| [figures.failures.most_frequent(), figures.left_out.most_frequent()]);
-    let mut texts: Vec<&str> = counted.iter().flatten().flatten().map(|reason| reason.text).collect();
+    let reason_counts =
+        figures.as_ref().map(|figures| [figures.failures.most_frequent(), figures.left_out.most_frequent()]);
+    let mut texts: Vec<&str> = reason_counts.iter().flatten().flatten().map(|reason| reason.text).collect();
     texts.extend(chosen);
     let mut reasons: Vec<ReasonChoice> = Vec::new();
     for text in texts.into_iter().filter(|text| !text.is_empty()) {
@@ -322,11 +323,11 @@ async fn load_choices(request: &PageRequest, run: &Run, query: &RowQuery, rows: 
         let arms = frozen.brief.list_arms();
         let names = arms.iter().filter_map(|arm| arm.name);
         let variants = names.map(|name| Choice::new(name, query.filter.variant.as_deref())).collect();
-        let shown: RoaringBitmap = rows.iter().map(|row| row.get()).collect();
-        let header = query.column.clone().filter(|_| shown.max().is_some_and(|last| last <= MAX_EAGER_ROW));
+        let row_set: RoaringBitmap = rows.iter().map(|row| row.get()).collect();
+        let header = query.column.clone().filter(|_| row_set.max().is_some_and(|last| last <= MAX_EAGER_ROW));
         let read = move || {
             let headers = read_list_headers(&copies, &frozen)?;
-            let column = header.map(|header| ListColumn::read(&copies, &frozen, &header, &shown)).transpose()?;
+            let column = header.map(|header| ListColumn::read(&copies, &frozen, &header, &row_set)).transpose()?;
             Ok::<_, ResultsError>((headers, column.unwrap_or_default().cells))
         };
         let (headers, cells) = run_blocking(read).await.ok()?.ok()?;
@@ -383,7 +384,7 @@ struct MessagePageView {
     row: u32,
     to: Option<String>,
     state: &'static str,
-    /// Why the row gets no message.
+    /// The reason the row gets no message.
     skip_reason: Option<String>,
     /// The message; `None` if the row has no message, or if the data was removed.
     message: Option<FirstMessages>,
@@ -441,7 +442,7 @@ async fn build_message_view(request: &mut PageRequest, name: &str, row: Row) -> 
         row: row.get(),
         to: history.phone.map(|phone| request.format_number(phone)),
         state: history.state.name(),
-        skip_reason: history.left_out.as_deref().map(|why| translate_reason(request.words(), why)),
+        skip_reason: history.left_out.as_deref().map(|reason| translate_reason(request.words(), reason)),
         message_path: (has_message && message.is_none()).then(|| format!("{path}/rows/{row}?message=shown")),
         message,
         entries: history_lines(request, &history),
@@ -460,8 +461,8 @@ async fn load_message(request: &PageRequest, run: &Run, row: Row) -> Result<Firs
 }
 
 /// Translates a known reason into the page's language; an unknown reason is returned unchanged.
-pub(super) fn translate_reason(words: &PageWords, why: &str) -> String {
-    words.item_name("reason", why).unwrap_or(why).to_owned()
+pub(super) fn translate_reason(words: &PageWords, reason: &str) -> String {
+    words.item_name("reason", reason).unwrap_or(reason).to_owned()
 }
 
 fn history_lines(request: &PageRequest, history: &MessageHistory) -> Vec<HistoryLine> {
@@ -479,11 +480,11 @@ fn describe_event(words: &PageWords, event: &HistoryEvent) -> (String, Option<St
         HistoryEvent::Attempt { envelope, id, others } => {
             let (envelope, id) = (envelope.to_string(), id.map_or(0, |id| id.get()).to_string());
             let places = [("n", envelope.as_str()), ("code", id.as_str())];
-            let what = match others {
+            let label = match others {
                 0 => words.say_with("pages.attempt-alone", &places),
                 others => words.count("pages.attempt", *others, &places),
             };
-            (what, None)
+            (label, None)
         }
         HistoryEvent::Outcome { outcome, .. } => describe_outcome(words, outcome),
         HistoryEvent::Answer { body, .. } => {
@@ -519,14 +520,14 @@ fn describe_receipt(words: &PageWords, receipt: &Receipt) -> (String, Option<Str
         .as_ref()
         .map(|channel| words.item_name("channel", channel.as_str()).unwrap_or(channel.as_str()));
     let status = receipt.status.name();
-    let what = match channel {
+    let event = match channel {
         Some(channel) => words.say_with("pages.receipt-of", &[("what", status), ("channel", channel)]),
         None => words.say_with("pages.receipt", &[("what", status)]),
     };
     let replies = receipt.replies.iter().map(|reply| reply.text.as_str());
     let texts: Vec<&str> =
         receipt.error.as_deref().into_iter().chain(receipt.digit.as_deref()).chain(replies).collect();
-    (what, (!texts.is_empty()).then(|| texts.join(" · ")))
+    (event, (!texts.is_empty()).then(|| texts.join(" · ")))
 }
 
 fn describe_change(words: &PageWords, change: &RowChange) -> (String, Option<String>) {
@@ -539,11 +540,11 @@ fn describe_change(words: &PageWords, change: &RowChange) -> (String, Option<Str
         RowChange::SendAgain { by, why } => ("send_again", Some(by), why.clone()),
         RowChange::Retry { by, .. } => ("retry", Some(by), None),
     };
-    let what = words.item_name("change", word).unwrap_or_default();
+    let event = words.item_name("change", word).unwrap_or_default();
     let author = by.filter(|by| is_known_author(by));
-    (author.map_or_else(|| what.to_owned(), |by: &Author| add_author(words, what, by)), text)
+    (author.map_or_else(|| event.to_owned(), |by: &Author| add_author(words, event, by)), text)
 }
 
-fn add_author(words: &PageWords, what: &str, by: &Author) -> String {
-    words.say_with("pages.changed-by", &[("what", what), ("who", &by.to_string())])
+fn add_author(words: &PageWords, text: &str, by: &Author) -> String {
+    words.say_with("pages.changed-by", &[("what", text), ("who", &by.to_string())])
 }

@@ -39,9 +39,9 @@ use campaign_engine::report::{
 use campaign_ledger::{LedgerError, RowState, Run, RunId, StateCounts};
 use campaign_runs::{open_copies, run_blocking};
 
-/// The largest list whose first message is shown.
+/// The maximum number of rows of a list whose first message is shown.
 const MAX_EAGER_ROWS: u64 = 100_000;
-/// How long the page waits for the first message.
+/// The time for which the page waits for the first message.
 const MESSAGE_TIMEOUT: Duration = Duration::from_millis(150);
 
 /// The parts of the page that depend on the visitor: the name of each, and its template.
@@ -74,7 +74,7 @@ struct RunSummaryView {
     in_part: u64,
     /// The number of rows that wait for a decision.
     doubt: u64,
-    /// These rows by state.
+    /// The rows in doubt, by state.
     doubtful: Vec<StateCountView>,
     /// The number of messages that can be retried here.
     retriable: Option<u64>,
@@ -253,7 +253,7 @@ pub(super) fn done_message(request: &PageRequest) -> Option<String> {
     request.words().item_name("confirmation", word).map(str::to_owned)
 }
 
-/// Counts the rows in each state that has rows, with a link to these rows. The count of delivered messages includes
+/// Counts the rows in each state that has rows, with a link to these rows. The number of delivered messages includes
 /// read messages.
 pub(super) fn state_counts(path: &str, counts: &StateCounts) -> Vec<StateCountView> {
     let count = |(state, rows): (RowState, u64)| {
@@ -272,7 +272,7 @@ fn count_rows_in_doubt(counts: &StateCounts) -> u64 {
 const PING_INTERVAL: Duration = Duration::from_secs(10);
 /// The interval between two checks of the visitor's session.
 const SESSION_CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// How long a browser waits before it reconnects.
+/// The time for which a browser waits before it reconnects.
 const RECONNECT_DELAY: Duration = Duration::from_secs(2);
 
 /// An open page.
@@ -282,11 +282,11 @@ struct LivePage {
     closing: watch::Receiver<bool>,
     ticks: Interval,
     /// The parts that the browser already has.
-    sent: Vec<NamedPart>,
+    sent_parts: Vec<NamedPart>,
     /// The identifier of these parts.
     id: String,
     /// Whether the session has ended.
-    over: bool,
+    is_over: bool,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -325,19 +325,28 @@ fn event_stream(
     let closing = request.pages.closing.subscribe();
     let mut ticks = interval(SESSION_CHECK_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let open = LivePage { request, readings, closing, ticks, sent: Vec::new(), id: last, over: false, _permit: permit };
+    let open = LivePage {
+        request,
+        readings,
+        closing,
+        ticks,
+        sent_parts: Vec::new(),
+        id: last,
+        is_over: false,
+        _permit: permit,
+    };
     unfold(open, |mut open| async move { open.next_event().await.map(|event| (Ok(event), open)) })
 }
 
 impl LivePage {
     /// Waits for the next event to send, and returns `None` when the stream ends.
     async fn next_event(&mut self) -> Option<Event> {
-        while !self.over {
+        while !self.is_over {
             match self.wait_for_event().await {
                 LivePageEvent::End => return None,
                 LivePageEvent::Tick if self.is_session_valid().await => {}
                 LivePageEvent::Tick => {
-                    self.over = true;
+                    self.is_over = true;
                     return Some(Event::default().event("gone").data("gone"));
                 }
                 LivePageEvent::Reading => {
@@ -379,13 +388,13 @@ impl LivePage {
             .ok()?;
         let id = parts_id(&parts);
         if id == self.id {
-            self.sent = parts;
+            self.sent_parts = parts;
             return None;
         }
-        let changed = parts.iter().enumerate().filter(|(index, part)| self.sent.get(*index) != Some(*part));
+        let changed = parts.iter().enumerate().filter(|(index, part)| self.sent_parts.get(*index) != Some(*part));
         let changed: Map<String, Value> =
             changed.map(|(_, (name, html))| (name.clone(), html.as_str().into())).collect();
-        (self.sent, self.id) = (parts, id.clone());
+        (self.sent_parts, self.id) = (parts, id.clone());
         // JSON escapes line breaks, so the data is a single line, as an event requires.
         Some(Event::default().event("parts").id(id).retry(RECONNECT_DELAY).data(Value::Object(changed).to_string()))
     }

@@ -90,10 +90,10 @@ pub(super) struct ShareView {
 }
 
 impl ShareView {
-    /// Creates the view of a share; returns `None` if `whole` is zero.
-    pub(super) fn new(request: &PageRequest, part: u64, whole: u64) -> Option<Self> {
-        let text = format_share(request.words(), part, whole)?;
-        let bar = scale_bars(vec![Bar::new("", part, "")], Some(whole)).pop()?;
+    /// Creates the view of a share; returns `None` if `total` is zero.
+    pub(super) fn new(request: &PageRequest, part: u64, total: u64) -> Option<Self> {
+        let text = format_share(request.words(), part, total)?;
+        let bar = scale_bars(vec![Bar::new("", part, "")], Some(total)).pop()?;
         Some(Self { rows: part, text, length: bar.length })
     }
 }
@@ -257,7 +257,7 @@ impl SortKey {
     /// Compares two runs by this sort key, in ascending order.
     fn compare(self, one: &RunView, other: &RunView) -> Ordering {
         let sums = |view: &RunView| MessageSums::from_counts(&view.counts);
-        let share = |part: u64, whole: u64| u128::from(part) * 1_000_000 / u128::from(whole.max(1));
+        let share = |part: u64, total: u64| u128::from(part) * 1_000_000 / u128::from(total.max(1));
         let delivered = |view: &RunView| share(sums(view).delivered, sums(view).accepted);
         let read = |view: &RunView| share(sums(view).read, sums(view).accepted);
         match self {
@@ -427,7 +427,7 @@ async fn build_view(request: &mut PageRequest) -> Result<RunsPageView, PageError
     })
 }
 
-/// Arranges runs, which are given latest first. Grouped runs are listed by campaign, with a count of further runs;
+/// Arranges runs, which are given latest first. Grouped runs are listed by campaign, with the number of further runs;
 /// other runs stand alone in the order of the query.
 fn arrange_runs<'v>(query: &RunQuery, mut runs: Vec<&'v RunView>) -> Vec<(Vec<&'v RunView>, u64)> {
     if !query.is_grouped() {
@@ -443,8 +443,8 @@ fn arrange_runs<'v>(query: &RunQuery, mut runs: Vec<&'v RunView>) -> Vec<(Vec<&'
         if index == groups.len() {
             groups.push((Vec::new(), 0));
         }
-        let (shown, more) = &mut groups[index];
-        if shown.len() < RUNS_PER_CAMPAIGN { shown.push(view) } else { *more += 1 }
+        let (group, more) = &mut groups[index];
+        if group.len() < RUNS_PER_CAMPAIGN { group.push(view) } else { *more += 1 }
     }
     groups
 }

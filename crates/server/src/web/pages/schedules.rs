@@ -38,7 +38,7 @@ struct ScheduleLine {
     problem: Option<String>,
     /// The time of the last skipped occurrence, if there is one.
     skipped: Option<String>,
-    /// Why it was skipped, or the findings about the file, in English.
+    /// The reason the occurrence was skipped, or the findings about the file, in English.
     why: Vec<String>,
     next: Option<String>,
 }
@@ -110,10 +110,10 @@ fn schedule_line(request: &PageRequest, view: &ScheduleView) -> ScheduleLine {
     let next = view.next.as_ref().filter(|_| view.state == ScheduleStatus::Active);
     let skipped = view.skipped.as_ref();
     let findings = skipped.into_iter().flat_map(|skipped| &skipped.record.findings).chain(&view.findings);
-    let why = skipped.map(|skipped| skipped.record.why.clone());
+    let skip_reason = skipped.map(|skipped| skipped.record.why.clone());
     ScheduleLine {
         skipped: skipped.map(|skipped| format_local(request, &skipped.occurrence.local_time())),
-        why: why.into_iter().chain(findings.map(ToString::to_string)).collect(),
+        why: skip_reason.into_iter().chain(findings.map(ToString::to_string)).collect(),
         name: view.name.clone(),
         path: schedule_path(&view.name),
         state: view.state.as_str(),

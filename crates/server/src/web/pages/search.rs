@@ -21,7 +21,7 @@ use campaign_engine::report::{RunList, load_copies};
 use campaign_ledger::{LedgerError, Run};
 use campaign_runs::{OptOutTerms, list_opt_outs};
 
-/// How long the lists of runs are searched for a phone number, the latest run first.
+/// The time limit for searching the lists of runs for a phone number, the latest run first.
 const SEARCH_TIMEOUT: Duration = Duration::from_secs(4);
 /// The maximum number of runs and of campaigns in the results.
 const MAX_FOUND: usize = 20;
@@ -78,8 +78,8 @@ pub(super) async fn show_search(request: PageRequest) -> Response {
 /// Searches everything, or only the run that the form names.
 pub(super) async fn search(form: VerifiedForm) -> Response {
     let VerifiedForm { request, fields } = form;
-    let (run, wanted) = (fields.get("run").map(str::to_owned), fields.get("wanted").unwrap_or_default());
-    respond_to_search(request, run, wanted).await
+    let (run, query) = (fields.get("run").map(str::to_owned), fields.get("wanted").unwrap_or_default());
+    respond_to_search(request, run, query).await
 }
 
 /// Searches a run.
@@ -88,11 +88,11 @@ pub(super) async fn search_run(Path(name): Path<String>, form: VerifiedForm) -> 
     respond_to_search(request, Some(name), fields.get("wanted").unwrap_or_default()).await
 }
 
-async fn respond_to_search(mut request: PageRequest, run: Option<String>, wanted: &str) -> Response {
-    request.searched = Some(wanted.to_owned());
+async fn respond_to_search(mut request: PageRequest, run: Option<String>, query: &str) -> Response {
+    request.searched = Some(query.to_owned());
     let found = match &run {
-        Some(run) => find_in_run(&mut request, run, wanted).await,
-        None => find_anywhere(&mut request, wanted).await,
+        Some(run) => find_in_run(&mut request, run, query).await,
+        None => find_anywhere(&mut request, query).await,
     };
     match found {
         Ok(SearchOutcome::Page(path)) => request.respond_to_order(Ok(path)),
@@ -106,61 +106,61 @@ async fn respond_to_search(mut request: PageRequest, run: Option<String>, wanted
 }
 
 /// Finds a row of a run by message ID, row number or phone number. Any other term is searched for in all runs.
-async fn find_in_run(request: &mut PageRequest, name: &str, wanted: &str) -> Result<SearchOutcome, PageError> {
+async fn find_in_run(request: &mut PageRequest, name: &str, query: &str) -> Result<SearchOutcome, PageError> {
     let run = request.find_run(name).await?;
     LedgerError::refuse_purged(&run)?;
-    if let Some(row) = resolve_row(&run, wanted) {
+    if let Some(row) = resolve_row(&run, query) {
         return Ok(SearchOutcome::Page(format!("{}/rows/{row}", run_path(name))));
     }
     let copies = load_copies(request.ledger(), &run).await?;
     let region = FrozenInputs::from_copies(&copies)?.brief.region;
-    let Ok(phone) = parse_phone_number(wanted, region).or_else(|_| parse_international(wanted)) else {
-        return find_anywhere(request, wanted).await;
+    let Ok(phone) = parse_phone_number(query, region).or_else(|_| parse_international(query)) else {
+        return find_anywhere(request, query).await;
     };
     let mut view = load_phone_view(request, phone).await?;
     view.runs.extend(find_phone_in_run(request, &run, phone).await?);
     Ok(SearchOutcome::Results(view))
 }
 
-async fn find_anywhere(request: &mut PageRequest, wanted: &str) -> Result<SearchOutcome, PageError> {
+async fn find_anywhere(request: &mut PageRequest, query: &str) -> Result<SearchOutcome, PageError> {
     let list = request.pages.run_list.read_latest().await?.ok_or(PageError::Later)?;
-    if let Some(path) = find_page(&list, wanted) {
+    if let Some(path) = find_page(&list, query) {
         return Ok(SearchOutcome::Page(path));
     }
-    if let Ok(phone) = parse_international(wanted) {
+    if let Ok(phone) = parse_international(query) {
         return Ok(SearchOutcome::Results(find_phone(request, &list, phone).await?));
     }
-    let campaigns = find_campaigns(&list, wanted);
+    let campaigns = find_campaigns(&list, query);
     if campaigns.is_empty() {
         return Err(PageError::InvalidInput(InvalidInput::Search));
     }
     Ok(SearchOutcome::Results(SearchPageView { searched: true, campaigns, ..SearchPageView::default() }))
 }
 
-fn parse_international(wanted: &str) -> Result<Phone, ()> {
-    parse_phone_number(&format!("+{}", wanted.trim_start_matches('+')), None).map_err(drop)
+fn parse_international(query: &str) -> Result<Phone, ()> {
+    parse_phone_number(&format!("+{}", query.trim_start_matches('+')), None).map_err(drop)
 }
 
 /// Finds a row of the run by message ID or row number; the ID takes precedence.
-fn resolve_row(run: &Run, wanted: &str) -> Option<Row> {
-    let number: u64 = wanted.parse().ok()?;
-    let by_id = MessageId::new(number).and_then(|id| run.find_row(id));
-    let by_row = u32::try_from(number).ok().map(Row::new);
-    by_id.or_else(|| by_row.filter(|row| *row >= Row::FIRST && *row <= run.last_row()))
+fn resolve_row(run: &Run, query: &str) -> Option<Row> {
+    let number: u64 = query.parse().ok()?;
+    let row_by_id = MessageId::new(number).and_then(|id| run.find_row(id));
+    let row_by_number = u32::try_from(number).ok().map(Row::new);
+    row_by_id.or_else(|| row_by_number.filter(|row| *row >= Row::FIRST && *row <= run.last_row()))
 }
 
 /// Finds the page of the run or campaign with exactly this name, or of the message with this ID.
-fn find_page(list: &RunList, wanted: &str) -> Option<String> {
+fn find_page(list: &RunList, query: &str) -> Option<String> {
     let mut runs = list.views.iter().map(|view| &view.run);
-    if let Some(id) = wanted.parse().ok().and_then(MessageId::new) {
+    if let Some(id) = query.parse().ok().and_then(MessageId::new) {
         let (run, row) = runs.find_map(|run| Some((run, run.find_row(id)?)))?;
         return Some(format!("{}/rows/{row}", run_path(&run.name())));
     }
-    let wanted = wanted.to_lowercase();
-    if wanted.contains('@') {
-        return runs.find(|run| run.name() == wanted).map(|run| run_path(&run.name()));
+    let query = query.to_lowercase();
+    if query.contains('@') {
+        return runs.find(|run| run.name() == query).map(|run| run_path(&run.name()));
     }
-    runs.find(|run| run.campaign == wanted).map(|run| campaign_runs_path(&run.campaign))
+    runs.find(|run| run.campaign == query).map(|run| campaign_runs_path(&run.campaign))
 }
 
 fn campaign_runs_path(campaign: &str) -> String {
@@ -168,9 +168,9 @@ fn campaign_runs_path(campaign: &str) -> String {
 }
 
 /// Finds the campaigns whose names contain all words of the search term.
-fn find_campaigns(list: &RunList, wanted: &str) -> Vec<FoundCampaign> {
-    let wanted = wanted.to_lowercase();
-    let words: Vec<&str> = wanted.split(|sign: char| !sign.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+fn find_campaigns(list: &RunList, query: &str) -> Vec<FoundCampaign> {
+    let query = query.to_lowercase();
+    let words: Vec<&str> = query.split(|sign: char| !sign.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
     let mut names: Vec<&str> = list.views.iter().map(|view| view.run.campaign.as_str()).collect();
     names.sort_unstable();
     names.dedup();

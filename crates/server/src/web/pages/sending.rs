@@ -32,9 +32,9 @@ use campaign_runs::{
     Adapters, ConfirmedRetry, EndedSingle, OrderedTest, RetriedError, RetryPreview, RunEvent, open_copies, run_blocking,
 };
 
-/// How long a page waits for the preview of a retry or test, which might need a whole list.
+/// The time for which a page waits for the preview of a retry or test, which might need a whole list.
 const PREVIEW_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long a page waits until the first message is about to be sent.
+/// The time for which a page waits until the first message is about to be sent.
 const BEGIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// The maximum number of reasons in the table.
 const MAX_REASONS: usize = 12;
@@ -56,7 +56,7 @@ struct RetryPageView {
     lasting: u64,
     /// The number of rows that a run would skip now.
     guarded: u64,
-    /// Their reasons, with the number of rows.
+    /// The reasons of the guarded rows, with the number of rows.
     guarded_reasons: String,
     samples: Option<FirstMessages>,
 }
@@ -153,32 +153,32 @@ pub(super) async fn retry_run(
     Path(name): Path<String>,
     DecisionForm(VerifiedForm { mut request, fields }): DecisionForm,
 ) -> Response {
-    let done = async {
+    let result = async {
         let run = find_run_to_retry(&mut request, &name).await?;
         let messages = parse_typed_count(&fields).ok_or(PageError::InvalidInput(InvalidInput::Messages))?;
         let confirmed = ConfirmedRetry { messages, by: request.visitor.name.clone() };
         let order = new_order_record(&request, "retry", run.name());
-        let (begun, key) = (Arc::new(Notify::new()), run.key);
-        let begins = Arc::clone(&begun);
+        let (sending_began, key) = (Arc::new(Notify::new()), run.key);
+        let signal = Arc::clone(&sending_began);
         let observer = move |event| {
             if let RunEvent::Retrying { .. } = event {
-                begins.notify_one();
+                signal.notify_one();
             }
         };
         let adapters = Adapters { observer: Arc::new(observer), ..request.pages.adapters.clone() };
         let interrupt = request.pages.sending.subscribe();
         let retry = async move { campaign_runs::send_ordered_retry(adapters, &run, confirmed, interrupt).await };
         // The order continues after the response; its outcome is in the action log.
-        let done = tokio::select! {
+        let result = tokio::select! {
             ended = execute_order(&request, order, retry, |_| None) => ended.map(|_| "retry")?,
-            () = begun.notified() => "retry",
+            () = sending_began.notified() => "retry",
             () = tokio::time::sleep(BEGIN_TIMEOUT) => "retry-preparing",
         };
         request.pages.run_watcher.invalidate(key);
-        Ok(format!("/runs/{}?done={done}", encode_path_segment(&name)))
+        Ok(format!("/runs/{}?done={result}", encode_path_segment(&name)))
     };
-    let done = done.await;
-    request.respond_to_order(done)
+    let result = result.await;
+    request.respond_to_order(result)
 }
 
 /// Finds the run to retry. Rehearsals can be retried only on the command line.
@@ -188,7 +188,7 @@ async fn find_run_to_retry(request: &mut PageRequest, name: &str) -> Result<Run,
     if run.live { Ok(run) } else { Err(PageError::Unknown) }
 }
 
-/// How long a page waits for the answers of the gateway.
+/// The time for which a page waits for the answers of the gateway.
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The numbers that may get test messages from the dashboard.
@@ -274,7 +274,7 @@ pub(super) async fn send_test(
     Path(name): Path<String>,
     DecisionForm(VerifiedForm { mut request, fields }): DecisionForm,
 ) -> Response {
-    let done = async {
+    let result = async {
         let run = find_run_to_test(&mut request, &name).await?;
         let row = parse_row(fields.get("row"))?;
         let is_chosen = |phone: &&Phone| fields.get(&TestNumbers::field_name(&request.csrf_token, **phone)).is_some();
@@ -295,8 +295,8 @@ pub(super) async fn send_test(
         let page = sent.last().map_or_else(|| encode_path_segment(&name), |last| encode_path_segment(&last.run.name()));
         Ok(format!("/runs/{page}?done=test"))
     };
-    let done = done.await;
-    request.respond_to_order(done)
+    let result = result.await;
+    request.respond_to_order(result)
 }
 
 /// Finds the run whose campaign is tested. Fails if the server has no test numbers.

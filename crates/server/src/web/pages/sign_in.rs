@@ -1,6 +1,6 @@
 //! Sign-in links, sessions and signing out.
 //!
-//! Links and sessions are in a private file in the state folder, not in the ledger: a restored or copied ledger must
+//! Links and sessions are in a private file in the state folder, not in the ledger. A restored or copied ledger must
 //! not bring back revoked access. Only hashes of the secrets are stored. The file is read for every request, so
 //! revoking takes effect at once.
 
@@ -96,9 +96,9 @@ fn with_session_cookie(pages: &Pages, mut answer: Response, session: &str, secon
     }
 }
 
-/// How long a sign-in link is valid.
+/// The time for which a sign-in link is valid.
 pub const LINK_LIFETIME: SignedDuration = SignedDuration::from_hours(24);
-/// How long a session is valid.
+/// The time for which a session is valid.
 pub(super) const SESSION_LIFETIME: SignedDuration = SignedDuration::from_hours(30 * 24);
 /// The maximum number of links, and of sessions. Beyond it, the oldest are removed.
 const MAX_PASSES: usize = 256;
@@ -125,7 +125,7 @@ pub struct SignInEntry {
     pub links: usize,
     /// The number of sessions.
     pub sessions: usize,
-    /// When the last of these expires.
+    /// The time at which the last of these expires.
     pub until: Timestamp,
 }
 
@@ -278,7 +278,7 @@ impl Visitors {
         Ok(all)
     }
 
-    /// Removes the links and sessions of a visitor, and returns how many were removed.
+    /// Removes the links and sessions of a visitor, and returns the number of removed entries.
     ///
     /// # Errors
     /// If the file cannot be read or written.

@@ -124,7 +124,7 @@ pub struct RunPageView {
 struct NumberView {
     label: String,
     value: u64,
-    /// Its share of a whole, in words.
+    /// The share of a whole, in words.
     share: Option<String>,
     /// The link to its rows, on a served page.
     path: Option<String>,
@@ -210,15 +210,19 @@ impl RunPage<'_> {
             (self.sum_states(&[RowState::Failed, RowState::Rejected]), self.sum_states(&IN_DOUBT_STATES));
         let answered = accepted + self.counts().get(RowState::Rejected);
         let number = NumberView::new;
-        let of_rows = |number: NumberView, state: RowState, whole: u64| NumberView {
-            share: format_share(words, number.value, whole),
+        let link_to_rows = |number: NumberView, state: RowState, total: u64| NumberView {
+            share: format_share(words, number.value, total),
             path: self.rows.filter(|_| number.value > 0).map(|rows| format!("{rows}?state={}", state.name())),
             ..number
         };
         let mut numbers = vec![
             number(words.say("run.kpi-sent"), accepted),
-            of_rows(number(words.say("run.delivered"), self.counts().count_delivered()), RowState::Delivered, accepted),
-            of_rows(number(words.say("run.read"), self.counts().get(RowState::Read)), RowState::Read, accepted),
+            link_to_rows(
+                number(words.say("run.delivered"), self.counts().count_delivered()),
+                RowState::Delivered,
+                accepted,
+            ),
+            link_to_rows(number(words.say("run.read"), self.counts().get(RowState::Read)), RowState::Read, accepted),
             NumberView {
                 share: format_share(words, failed, answered),
                 class: if failed > 0 { "figure-bad" } else { "" },
@@ -239,8 +243,8 @@ impl RunPage<'_> {
         }));
         numbers.extend(others.into_iter().filter(|number| number.value > 0));
         numbers.push(number(words.say("figure.rows"), self.run().recipients));
-        let least = self.report.has_unreported_parts();
-        let parts = if least { words.say("run.parts-at-least") } else { words.say("run.parts") };
+        let is_minimum = self.report.has_unreported_parts();
+        let parts = if is_minimum { words.say("run.parts-at-least") } else { words.say("run.parts") };
         // Some channels have no parts.
         numbers.extend(Some(number(parts, self.report.view.parts)).filter(|number| number.value > 0));
         numbers
@@ -261,13 +265,13 @@ pub fn render_run_part(language: PageLanguage, view: &RunPageView, part: RunPage
 }
 
 /// Formats a share as a percentage with one decimal place, such as `96.4%`. `0%` and `100%` appear only for exact
-/// shares. `None` if `whole` is zero.
-pub(in crate::web) fn format_share(words: &PageWords, part: u64, whole: u64) -> Option<String> {
-    if whole == 0 {
+/// shares. `None` if `total` is zero.
+pub(in crate::web) fn format_share(words: &PageWords, part: u64, total: u64) -> Option<String> {
+    if total == 0 {
         return None;
     }
-    let tenths = (u128::from(part) * 1_000 + u128::from(whole) / 2) / u128::from(whole);
-    let tenths = if part < whole { tenths.min(999) } else { tenths };
+    let tenths = (u128::from(part) * 1_000 + u128::from(total) / 2) / u128::from(total);
+    let tenths = if part < total { tenths.min(999) } else { tenths };
     let (point, sign) = if words.language() == PageLanguage::Ukrainian { (',', "\u{a0}%") } else { ('.', "%") };
     Some(match (tenths / 10, tenths % 10) {
         (0, 0) if part > 0 => format!("<0{point}1{sign}"),
@@ -292,7 +296,7 @@ struct SentenceView {
     progress: String,
     /// The bar of the processed messages, while the run is being sent.
     bar: Option<ProgressBar>,
-    /// Why it stopped, in English.
+    /// The reason the run stopped, in English.
     why: Option<String>,
     /// The number of rows in doubt.
     doubt: Option<String>,
@@ -374,16 +378,16 @@ fn latest_rate(figures: &RunFigures) -> Option<f64> {
     (sent > 0 && seconds > 0.0).then(|| (sent as f64 / seconds * 10.0).round() / 10.0)
 }
 
-/// Estimates how long the waiting rows take at the latest throughput. Returns `None` if nothing was sent recently or no
-/// rows are waiting.
+/// Estimates the time that the waiting rows take at the latest throughput. Returns `None` if nothing was sent recently
+/// or no rows are waiting.
 fn estimate_time_left(figures: &RunFigures, waiting: u64) -> Option<Duration> {
     let latest = figures.requests.sent.latest_counts(LATEST_POINTS);
     let (sent, points) = (latest.iter().sum::<u64>(), u64::try_from(latest.len()).ok()?);
     if sent == 0 || waiting == 0 {
         return None;
     }
-    let each = points.checked_mul(u64::try_from(figures.requests.sent.point_seconds()).ok()?)?;
-    let seconds = u128::from(waiting) * u128::from(each) / u128::from(sent);
+    let period = points.checked_mul(u64::try_from(figures.requests.sent.point_seconds()).ok()?)?;
+    let seconds = u128::from(waiting) * u128::from(period) / u128::from(sent);
     Some(Duration::from_secs(u64::try_from(seconds).ok()?))
 }
 
@@ -412,8 +416,8 @@ mod tests {
             (1, 2_001, "<0.1%"),
             (1, 1_000_000, "<0.1%"),
         ];
-        for (part, whole, text) in table {
-            assert_eq!(format_share(english, part, whole).as_deref(), Some(text));
+        for (part, total, text) in table {
+            assert_eq!(format_share(english, part, total).as_deref(), Some(text));
         }
         assert_eq!(format_share(PageWords::in_language(PageLanguage::Ukrainian), 1, 8).as_deref(), Some("12,5\u{a0}%"));
         assert_eq!(format_share(english, 0, 0), None);

@@ -148,10 +148,10 @@ impl RunPage<'_> {
     pub(super) fn failures_view(&self, words: &PageWords) -> FailuresView {
         let all = self.sum_states(&UNDELIVERED_STATES);
         let reasons = self.figures().map(|figures| figures.failures.most_frequent()).unwrap_or_default();
-        let mut drawn: Vec<Bar> = Vec::new();
+        let mut bars: Vec<Bar> = Vec::new();
         for reason in reasons.iter().take(MAX_REASONS) {
             let state = words.item_name("state", reason.state.name()).map(str::to_owned);
-            drawn.push(match reason.text {
+            bars.push(match reason.text {
                 "" => Bar::new(words.say("run.no-reason"), reason.rows, "bad").with_note(state),
                 text => Bar::new(text, reason.rows, "bad")
                     .with_foreign_label()
@@ -159,10 +159,10 @@ impl RunPage<'_> {
                     .with_path(self.path_of_reason(reason.state, text)),
             });
         }
-        let others = all.saturating_sub(drawn.iter().map(|bar| bar.value).sum());
+        let others = all.saturating_sub(bars.iter().map(|bar| bar.value).sum());
         if others > 0 {
-            let word = if drawn.is_empty() { words.say("run.no-reason") } else { words.say("skipped.others") };
-            drawn.push(Bar::new(word, others, "bad"));
+            let word = if bars.is_empty() { words.say("run.no-reason") } else { words.say("skipped.others") };
+            bars.push(Bar::new(word, others, "bad"));
         }
         let states: Vec<&'static str> =
             UNDELIVERED_STATES.into_iter().filter(|state| self.counts().get(*state) > 0).map(RowState::name).collect();
@@ -175,7 +175,7 @@ impl RunPage<'_> {
         let run = self.run();
         let retry = || self.format_command(format!("retry {} --state {}", run.name(), states.join(",")));
         let retry = can_retry(run).then(retry);
-        FailuresView { all, bars: scale_bars(drawn, None), rows, command, retry }
+        FailuresView { all, bars: scale_bars(bars, None), rows, command, retry }
     }
 }
 
@@ -237,8 +237,8 @@ impl RunPage<'_> {
     /// Lists the commands that resolve the rows in doubt.
     fn resolve_commands(&self, words: &PageWords) -> Vec<CommandView> {
         let name = self.run().name();
-        let command = |what: &str, arguments: String| CommandView {
-            what: what.to_owned(),
+        let command = |description: &str, arguments: String| CommandView {
+            what: description.to_owned(),
             command: self.format_command(arguments),
         };
         let states = IN_DOUBT_STATES.map(RowState::name).join(",");

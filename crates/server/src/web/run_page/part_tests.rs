@@ -27,11 +27,11 @@ fn sample_view(rows: &[RowCase], language: PageLanguage) -> RunPageView {
 
 /// A run whose gateway answered with this text.
 pub(in crate::web) fn sample_with_text(words: &str) -> RunPageView {
-    let refused = RowCase::Sent(OperationOutcome::Rejected { error: words.into() }, Vec::new());
+    let rejected_row = RowCase::Sent(OperationOutcome::Rejected { error: words.into() }, Vec::new());
     let failed = vec![(Some(Channel::Viber), Status::Other(words.into()), Some(words.into()))];
     let accepted = RowCase::Sent(OperationOutcome::Accepted { msg_id: None, parts: Some(1), answer: None }, failed);
     sample_view(
-        &[RowCase::Skipped(words.into()), RowCase::Planned, RowCase::Unanswered, refused, accepted],
+        &[RowCase::Skipped(words.into()), RowCase::Planned, RowCase::Unanswered, rejected_row, accepted],
         PageLanguage::English,
     )
 }
@@ -60,7 +60,7 @@ fn element_shapes(rows: &[RowCase]) -> BTreeSet<(String, Vec<String>)> {
 fn ordinary_runs() -> [Vec<RowCase>; 2] {
     let accepted =
         |receipts| RowCase::Sent(OperationOutcome::Accepted { msg_id: None, parts: Some(1), answer: None }, receipts);
-    let refused = |error: &str| RowCase::Sent(OperationOutcome::Rejected { error: error.into() }, Vec::new());
+    let rejected_row = |error: &str| RowCase::Sent(OperationOutcome::Rejected { error: error.into() }, Vec::new());
     let fallback = |status| {
         accepted(vec![(Some(Channel::Viber), Status::Expired, None), (Some(Channel::Sms), status, Some("no".into()))])
     };
@@ -68,8 +68,8 @@ fn ordinary_runs() -> [Vec<RowCase>; 2] {
         RowCase::Skipped("x".into()),
         RowCase::Skipped("filtered".into()),
         RowCase::Planned,
-        refused("no"),
-        refused(""),
+        rejected_row("no"),
+        rejected_row(""),
     ];
     all.extend((0..24).map(|_| RowCase::Unanswered));
     all.extend(Status::KNOWN_STATUSES.map(fallback));
@@ -100,13 +100,13 @@ proptest! {
             // Down to the delivered messages, each row equals the sum of its sub-rows and the next row.
             let mut rows = view.funnel.iter().peekable();
             while let Some(row) = rows.next() {
-                let mut below = 0;
+                let mut sub_rows = 0;
                 while let Some(part) = rows.next_if(|next| next.depth == 1) {
-                    below += part.value;
+                    sub_rows += part.value;
                 }
                 let Some(next) = rows.peek() else { break };
                 if row.class == "whole" {
-                    prop_assert_eq!(row.value, below + next.value, "{:?}", view.funnel);
+                    prop_assert_eq!(row.value, sub_rows + next.value, "{:?}", view.funnel);
                 }
             }
         }

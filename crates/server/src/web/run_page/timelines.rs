@@ -189,9 +189,9 @@ fn times_view(words: &PageWords, channel: Option<Channel>, figure: &ChannelFigur
         words.count("run.read-elsewhere", n, &[])
     }));
     sentences.extend((*in_part > 0).then(|| format!("{}: {}.", words.say("run.in-part"), number(*in_part))));
-    if let (Some(half), Some(most)) = (times.median(), times.p95()) {
-        let (half, most) = (words.format_duration_limit(half), words.format_duration_limit(most));
-        sentences.push(words.say_with("run.times", &[("half", &half), ("most", &most)]));
+    if let (Some(half), Some(nearly_all)) = (times.median(), times.p95()) {
+        let (half, nearly_all) = (words.format_duration_limit(half), words.format_duration_limit(nearly_all));
+        sentences.push(words.say_with("run.times", &[("half", &half), ("most", &nearly_all)]));
     }
     sentences.extend(describe_nonzero(times.at_latest(), |n| words.count("run.times-at-latest", n, &[])));
     sentences.extend(describe_nonzero(times.uncertain(), |n| words.count("run.times-uncertain", n, &[])));
@@ -219,7 +219,7 @@ fn time_bars(words: &PageWords, times: &DeliveryTimes) -> Vec<Bar> {
     (first..=last).map(bar).collect()
 }
 
-/// Describes a count of messages, or returns `None` if the count is 0.
+/// Describes the number of messages, or returns `None` if the count is 0.
 fn describe_nonzero(messages: u64, in_words: impl FnOnce(u64) -> String) -> Option<String> {
     (messages > 0).then(|| in_words(messages))
 }
@@ -255,11 +255,18 @@ impl RunPage<'_> {
             return None;
         }
         let rate = figures.terms.as_ref().and_then(|terms| terms.rate);
-        let most = rate.map(|rate| (rate * requests.sent.point_seconds() as f64).ceil() as u64);
+        let allowed_count = rate.map(|rate| (rate * requests.sent.point_seconds() as f64).ceil() as u64);
         let named = |()| (words.say("run.sent").to_owned(), "c-sent".to_owned());
         let time = |percentile| requests.answer_quantile(percentile).map(|time| words.format_duration_limit(time));
         Some(PaceView {
-            chart: self.timed_view(words, &requests.sent, named, |()| false, most, words.say("run.pace-chart")),
+            chart: self.timed_view(
+                words,
+                &requests.sent,
+                named,
+                |()| false,
+                allowed_count,
+                words.say("run.pace-chart"),
+            ),
             allowed: rate.map(|rate| words.say_with("run.allowed", &[("rate", &words.format_decimal(rate))])),
             numbers: vec![
                 NumberView::new(words.say("run.requests"), requests.requests),
@@ -268,7 +275,7 @@ impl RunPage<'_> {
             ],
             answers: time(50)
                 .zip(time(95))
-                .map(|(half, most)| words.say_with("run.answers", &[("half", &half), ("most", &most)])),
+                .map(|(half, nearly_all)| words.say_with("run.answers", &[("half", &half), ("most", &nearly_all)])),
         })
     }
 }

@@ -186,8 +186,8 @@ impl PageLanguage {
     /// Returns the language that a browser prefers by `Accept-Language` (RFC 9110, 12.5.4), or English if no language
     /// matches.
     pub fn from_accept_language(header: &str) -> Self {
-        let wanted = |language: &Self| language_weight(header, language.code());
-        let ranked = Self::ALL.into_iter().map(|language| (language, wanted(&language)));
+        let preference = |language: &Self| language_weight(header, language.code());
+        let ranked = Self::ALL.into_iter().map(|language| (language, preference(&language)));
         // On a tie, the first language wins.
         let best = ranked.reduce(|best, next| match next.1.total_cmp(&best.1) {
             Ordering::Greater => next,
@@ -208,15 +208,15 @@ impl PageLanguage {
 fn language_weight(header: &str, code: &str) -> f32 {
     let ranges = header.split(',').filter_map(parse_range);
     let named = |tag: &str| tag.split('-').next().is_some_and(|first| first.eq_ignore_ascii_case(code));
-    let (mut own, mut any) = (None, 0.0_f32);
+    let (mut exact, mut any) = (None, 0.0_f32);
     for (tag, quality) in ranges {
         if named(tag) {
-            own = Some(own.map_or(quality, |own: f32| own.max(quality)));
+            exact = Some(exact.map_or(quality, |exact: f32| exact.max(quality)));
         } else if tag == "*" {
             any = any.max(quality);
         }
     }
-    own.unwrap_or(any)
+    exact.unwrap_or(any)
 }
 
 /// Parses a language range with its quality; returns `None` if the quality is not a number from 0 to 1.

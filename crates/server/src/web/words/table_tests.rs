@@ -68,10 +68,10 @@ fn confirmations() -> Vec<String> {
 
 /// All fixed skip reasons, without those that name a value of the row.
 fn skip_reasons() -> Vec<String> {
-    let by_list = [ALREADY_SENT, MIGHT_BE_SENT, DUPLICATE, EXCLUDED, HOLDOUT, FILTERED];
-    let by_consent = [NO_CONSENT, CONSENT_EXPIRED];
-    let by_ledger = [OPTED_OUT, CAPPED, COUNTRY, CANCELLED, CANCELLED_EARLIER, EXPIRED, REPLACED];
-    let fixed = by_list.into_iter().chain(by_consent).chain(by_ledger);
+    let list_reasons = [ALREADY_SENT, MIGHT_BE_SENT, DUPLICATE, EXCLUDED, HOLDOUT, FILTERED];
+    let consent_reasons = [NO_CONSENT, CONSENT_EXPIRED];
+    let ledger_reasons = [OPTED_OUT, CAPPED, COUNTRY, CANCELLED, CANCELLED_EARLIER, EXPIRED, REPLACED];
+    let fixed = list_reasons.into_iter().chain(consent_reasons).chain(ledger_reasons);
     fixed.map(str::to_owned).chain(PhoneProblem::ALL.map(|problem| problem.to_string())).collect()
 }
 
@@ -153,11 +153,11 @@ fn plural_messages_have_exactly_the_needed_forms() {
     use PluralCategory::{Few, Many, One, Other, Two, Zero};
     for language in PageLanguage::ALL {
         let words = PageWords::in_language(language);
-        let wanted: Vec<PluralCategory> = plural_rules(language).categories().collect();
+        let expected: Vec<PluralCategory> = plural_rules(language).categories().collect();
         for (key, message) in words.messages() {
             let Translation::Counted(forms) = message else { continue };
             for category in [Zero, One, Two, Few, Many, Other] {
-                let (has, needs) = (forms.for_category(category).is_some(), wanted.contains(&category));
+                let (has, needs) = (forms.for_category(category).is_some(), expected.contains(&category));
                 assert_eq!(has, needs, "{language:?}: `{key}`, {category:?}");
             }
             let all: BTreeSet<_> = message_texts(message).into_iter().map(|text| placeholders_in(text)).collect();
@@ -197,10 +197,10 @@ fn every_requested_key_exists_and_none_is_unused() {
         let missing: Vec<&String> = words.iter().filter(|word| !existing.contains(&format!("{kind}.{word}"))).collect();
         assert!(missing.is_empty(), "`{kind}` has no word for {missing:?}");
     }
-    let of_a_kind = |key: &str| {
+    let items_of_kind = |key: &str| {
         let (kind, word) = key.split_once('.').unwrap_or_default();
         requested_kinds.contains(kind) && kinds.get(kind).is_some_and(|words| words.iter().any(|known| known == word))
     };
-    let unused: Vec<_> = existing.iter().filter(|key| !requested.contains(**key) && !of_a_kind(key)).collect();
+    let unused: Vec<_> = existing.iter().filter(|key| !requested.contains(**key) && !items_of_kind(key)).collect();
     assert!(unused.is_empty(), "in the tables, but never used: {unused:?}");
 }

@@ -54,8 +54,8 @@ fn misread_text_is_found_with_its_original() {
         "Zoë 😀",
     ] {
         for encoding in [WINDOWS_1251, WINDOWS_1252] {
-            let shown = misread_as(name, encoding);
-            assert!(matches!(find_damage(&shown), Some((TextDamage::MisreadEncoding, _))), "{name}: {shown}");
+            let damaged = misread_as(name, encoding);
+            assert!(matches!(find_damage(&damaged), Some((TextDamage::MisreadEncoding, _))), "{name}: {damaged}");
         }
     }
     assert_eq!(find_misread_word("РћР»РµРЅР°").map(|(_, original)| original).as_deref(), Some("Олена"));
@@ -245,7 +245,7 @@ proptest! {
         // Only `Ґ` and `ґ` have a different lead byte. No check looks for it, because no name consists only of this
         // letter.
         prop_assume!(name.chars().any(|c| !"Ґґ".contains(c)));
-        let shown = misread_as(&name, if latin { WINDOWS_1252 } else { WINDOWS_1251 });
-        prop_assert!(matches!(find_damage(&shown), Some((TextDamage::MisreadEncoding, _))), "{}", shown);
+        let damaged = misread_as(&name, if latin { WINDOWS_1252 } else { WINDOWS_1251 });
+        prop_assert!(matches!(find_damage(&damaged), Some((TextDamage::MisreadEncoding, _))), "{}", damaged);
     }
 }
