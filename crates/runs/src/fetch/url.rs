@@ -231,7 +231,7 @@ mod tests {
     fn redirect_result(from: &str, to: &str, has_headers: bool, stays_public: bool) -> Result<String, String> {
         let from: Url = from.parse().unwrap();
         let to = from.join(to).unwrap();
-        check_redirect(&from, to, has_headers, stays_public).map(String::from).map_err(|failed| failed.why)
+        check_redirect(&from, to, has_headers, stays_public).map(String::from).map_err(|failed| failed.reason)
     }
 
     #[test]
@@ -280,6 +280,6 @@ mod tests {
     async fn redirect_from_a_public_host_cannot_reach_a_private_name() {
         let url = "https://localhost:1/people.csv".parse().unwrap();
         let failed = send_request(url, &HeaderMap::new(), Duration::from_secs(5), true).await.err().unwrap();
-        assert!(failed.why.contains("its network"), "{}", failed.why);
+        assert!(failed.reason.contains("its network"), "{}", failed.reason);
     }
 }
