@@ -240,7 +240,7 @@ impl OutcomePrinter<'_> {
     fn collect_notes(&self, ended: &EndedRun, real_time: bool) -> Vec<String> {
         let (output, mut notes, EndedRun { run, counts, .. }) = (self.output, Vec::new(), ended);
         let rejected: u64 = ended.errors.most_frequent(usize::MAX).map(|(_, count)| count).sum();
-        // The counts are those of the whole run, which might include earlier commands.
+        // The counts cover the whole run, to which earlier commands might have contributed.
         let scope = if rejected < counts.get(RowState::Rejected) { " this time" } else { "" };
         for (error, count) in ended.errors.most_frequent(5) {
             notes.push(format!("{} rejected{scope}: {error}", format_thousands(count)));

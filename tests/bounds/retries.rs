@@ -36,7 +36,7 @@ fn assert_skipped(reason: &str, retry: impl Fn() -> Finished) {
 }
 
 #[test]
-fn retry_waits_until_the_cap_allows_another_message() {
+fn retry_skips_rows_until_the_cap_allows_another_message() {
     let _files = in_files();
     let clock = Clock::new();
     let (gateway, sale) = send_with_rejections(|draft| draft.delivery("cap: 1/7d"));

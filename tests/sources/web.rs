@@ -57,7 +57,7 @@ pub(super) fn campaign_with_url(address: &str, gateway: &Gateway) -> Folder {
 }
 
 #[test]
-fn list_is_fetched_once_with_its_headers_and_sent() {
+fn list_is_fetched_once_with_its_headers_and_then_sent() {
     let (gateway, web) = (Gateway::accepting(), WebServer::serving_list(LIST));
     let sale = campaign_with_url(&web.address, &gateway);
     sale.campaign(&["check", "sale.yaml"]).exits(0).says("/people.csv").says("--fetch");

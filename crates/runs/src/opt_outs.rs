@@ -292,7 +292,8 @@ impl OptOutReader<'_> {
         Ok(OptOut { who: phone.into(), scope, reach, reason, source, at })
     }
 
-    /// Parses the time of an opt-out.
+    /// Parses the time of an opt-out. An empty time means now. If there is a time zone, an unreadable time also means now,
+    /// and the row is recorded as undated.
     fn parse_time(&mut self, row: Row, at: &str) -> Result<Timestamp, String> {
         match (at, &self.zone) {
             ("", _) => Ok(self.now),

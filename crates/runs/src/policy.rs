@@ -171,7 +171,7 @@ pub(super) fn refuse_closed_window(
     }
 }
 
-/// Refuses a message to phone numbers outside of these countries.
+/// Refuses a message to phone numbers outside these countries.
 pub(super) fn refuse_other_countries(allowed: Option<&CountrySet>, phones: &[Phone]) -> Result<(), PolicyRefusal> {
     let Some(allowed) = allowed else { return Ok(()) };
     let is_abroad = |recipient: &HeldRecipient| !allowed.contains(find_country(recipient.phone));

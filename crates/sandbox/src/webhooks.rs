@@ -153,7 +153,7 @@ impl GatewayEmulator {
                 self.outbox.finish_attempt(number);
                 continue;
             }
-            // Only messages with an address have webhooks.
+            // Only messages with a webhook address have webhooks, so the default is never used.
             let url = message.hook.clone().unwrap_or_default();
             posts.push(WebhookPost { webhook: number, url, body: self.render_payload(message, notice) });
         }

@@ -241,7 +241,7 @@ impl Addressee {
         }
     }
 
-    /// The value as a whole number.
+    /// The phone number as an integer, or the hash if the number was forgotten.
     pub fn to_u64(self) -> u64 {
         match self {
             Addressee::Number(phone) => phone.to_u64(),

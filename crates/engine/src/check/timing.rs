@@ -97,7 +97,8 @@ impl<'c> TimedCampaign<'c> {
 pub fn count_sending_days(
     campaign: &Campaign,
     profile: Option<&Profile>,
-    (survey, messages): (&Survey, u64),
+    survey: &Survey,
+    messages: u64,
     begins: Option<Timestamp>,
 ) -> Option<u64> {
     let per_day = campaign.per_day.as_ref()?;

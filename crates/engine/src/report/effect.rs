@@ -402,7 +402,8 @@ pub(super) struct PurchaseTime {
 }
 
 impl PurchaseTime {
-    /// Parses RFC 3339, or a local date in `zone`, with or without a time: `2026-12-01 10:00`, `01.12.2026`.
+    /// Parses RFC 3339, or a local date in `zone`, with or without a time: `2026-12-01 10:00`, `01.12.2026`. A
+    /// date without a time covers the whole day.
     pub(super) fn parse(cell: &str, zone: &TimeZone) -> Option<Self> {
         let cell = cell.trim();
         if let Ok(at) = cell.parse::<Timestamp>() {

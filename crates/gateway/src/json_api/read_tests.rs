@@ -129,7 +129,7 @@ fn other_statuses_and_non_json_bodies_are_strange() {
 }
 
 #[test]
-fn rejected_key_proves_nothing_was_sent_and_stops() {
+fn rejected_key_proves_that_nothing_was_sent_and_stops_the_run() {
     assert_reply(&read_sync(2, r#"{"success":false,"error":"Access denied"}"#), "nn", "stop: key");
 }
 

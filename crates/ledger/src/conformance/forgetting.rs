@@ -314,8 +314,11 @@ pub(super) async fn purged_run_cannot_be_claimed_or_drawn_from<L: Ledger>(scene:
     };
     let shared = drawn().await;
     assert_eq!(drawn().await.key, shared.key);
-    let now = scene.port().list_runs(RunFilter::with_key(shared.key)).await.unwrap().pop().unwrap();
-    assert_eq!(scene.ledger.purge_run(purge_order(now, StateCounts::default(), 0)).await.unwrap(), Ownership::Held);
+    let current_run = scene.port().list_runs(RunFilter::with_key(shared.key)).await.unwrap().pop().unwrap();
+    assert_eq!(
+        scene.ledger.purge_run(purge_order(current_run, StateCounts::default(), 0)).await.unwrap(),
+        Ownership::Held
+    );
     assert_ne!(drawn().await.key, shared.key);
 }
 

@@ -472,15 +472,16 @@ pub(super) fn remove_ended_process_files(mark: &Path, ended: &[i64]) {
     }
 }
 
+/// Lists the files of processes next to `mark`, each with the number of its process.
 fn list_process_files(mark: &Path) -> Vec<(i64, PathBuf)> {
     let stem = mark.file_stem().unwrap_or_default().to_string_lossy();
     let prefix = format!("{stem}.{EXTENSION_PREFIX}");
     let entries = mark.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
-    let known = entries.filter_map(|entry| {
+    let files = entries.filter_map(|entry| {
         let name = entry.file_name().into_string().ok()?;
         Some((name.strip_prefix(&prefix)?.parse().ok()?, entry.path()))
     });
-    known.collect()
+    files.collect()
 }
 
 /// Whether a file is certainly not locked.

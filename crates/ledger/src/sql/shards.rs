@@ -55,7 +55,7 @@ impl ShardStore for Adapter {
             let draw =
                 ShardRequest { lease: *lease, sharding: *sharding, place: *place, by: by.clone(), rows, vacant, proof };
             self.renew_if_stale(lease.epoch).await?;
-            // Another worker might occupy the place by now; that worker keeps its rows.
+            // Another worker might have taken the place by now; that worker keeps its rows.
             if !self.holds_lease(lease.epoch) {
                 return Ok(ShardDraw::Ended);
             }

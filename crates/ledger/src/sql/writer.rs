@@ -241,7 +241,7 @@ async fn run_writer(
         let mut committed = target.commit_and_mark(&mut waiting).await;
         on_commit(began.elapsed());
         let is_damage = committed.as_ref().is_err_and(LedgerError::concerns_records);
-        // A damaged record fails only the change that needs it, not the others of its batch.
+        // A damaged record fails only the change that needs it, not the others in its batch.
         let alone = is_damage && waiting.len() > 1;
         for mut change in waiting.drain(..) {
             if alone && !is_final(&committed) {

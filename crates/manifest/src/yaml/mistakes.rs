@@ -296,7 +296,7 @@ pub(crate) fn find_slips(text: &str, is_key: impl Fn(&str) -> bool) -> Vec<(Rang
     for line in text.split_inclusive('\n') {
         let indent = line.len() - line.trim_start().len();
         let is_blank = line.trim().is_empty();
-        // The lines of a text after `|` or `>` are free text.
+        // The lines of a block scalar, after `|` or `>`, are free text.
         if block.is_some_and(|deeper| is_blank || indent > deeper) {
             start += line.len();
             continue;

@@ -1,6 +1,6 @@
 //! Fetching lists that are not files: from a URL, program, database or earlier run into a private file.
 //!
-//! Errors contain no secrets, no shell runs a command, and a list is fetched only on request.
+//! Errors contain no secrets, commands run without a shell, and a list is fetched only on request.
 
 mod command;
 mod query;

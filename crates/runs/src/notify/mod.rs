@@ -244,15 +244,16 @@ async fn notify_once(
 /// Groups notifications by target and occasion, in the order of their creation.
 fn group_notifications(due: Vec<Notification>) -> Vec<Vec<Notification>> {
     let mut groups: Vec<Vec<Notification>> = Vec::new();
-    for one in due {
+    for notification in due {
         let same = |group: &&mut Vec<Notification>| {
             group.first().is_some_and(|first| {
-                first.content.target == one.content.target && first.content.occasion == one.content.occasion
+                first.content.target == notification.content.target
+                    && first.content.occasion == notification.content.occasion
             })
         };
         match groups.iter_mut().find(same) {
-            Some(group) => group.push(one),
-            None => groups.push(vec![one]),
+            Some(group) => group.push(notification),
+            None => groups.push(vec![notification]),
         }
     }
     groups

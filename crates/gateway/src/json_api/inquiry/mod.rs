@@ -70,7 +70,7 @@ pub enum FailureCause {
     SlowDown(Option<Duration>),
     /// No answer came in time.
     TimedOut,
-    /// No answer, or one outside the contract.
+    /// The connection ended without an answer, or the answer is outside the contract.
     Unclear,
 }
 

@@ -93,7 +93,7 @@ pub(super) struct YamlDraft {
 }
 
 impl YamlDraft {
-    /// Writes the file for a seed.
+    /// Generates the text of a random YAML file from a seed.
     pub(super) fn random(seed: u64) -> String {
         let mut draft = Self { chance: SeededRandom::new(seed), text: String::new(), anchors: 0 };
         if draft.chance.once_in(10) {

@@ -206,7 +206,7 @@ fn every_field_has_a_label_and_every_form_a_token() {
         }
         let tokens = html.all("input").into_iter().filter(|field| field.attribute("name") == "form").count();
         let posted = html.all("form").into_iter().filter(|form| form.attribute("method") == "post").count();
-        // Before the sign-in there is no session; the secret in the URL of the page is its token.
+        // Before sign-in there is no session; the secret in the page's URL serves as the token.
         let without_token = usize::from(template == "pages/sign_in.html");
         assert_eq!(tokens + without_token, posted, "{template}");
     }

@@ -310,10 +310,7 @@ fn stopped_matter(request: &PageRequest, view: &RunView, now: Timestamp) -> Opti
         return None;
     }
     let name = view.run.name();
-    let text = match key {
-        "matter.stopped" => request.words().say_with("matter.stopped", &[("name", &name)]),
-        _ => request.words().say_with("matter.interrupted", &[("name", &name)]),
-    };
+    let text = request.words().say_with(key, &[("name", &name)]);
     let english = view.status.reason().map(str::to_owned);
     Some(Matter { class: "bad", text, english, path: run_path(&name) })
 }

@@ -203,7 +203,7 @@ async fn find_phone(request: &PageRequest, list: &RunList, phone: Phone) -> Resu
         let Some(run) = runs.next() else { return Ok(view) };
         match find_phone_in_run(request, run, phone).await {
             Ok(found) => view.runs.extend(found),
-            // The copies of one run cannot be read; the others are still searched.
+            // The copies of this run cannot be read; the other runs are still searched.
             Err(_) => view.unsearched += 1,
         }
     }

@@ -292,7 +292,7 @@ impl Visitors {
         })
     }
 
-    /// Checks that the file can be read. Otherwise, no visitor can sign in.
+    /// Checks that the file can be read. If it cannot, no visitor can sign in.
     ///
     /// # Errors
     /// If the file cannot be read.
