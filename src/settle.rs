@@ -213,7 +213,7 @@ pub(super) async fn stop_run(context: &Context, args: StopArgs) -> Result<u8, Co
 
 /// Shows the rows that will be cancelled, and asks for confirmation.
 async fn confirm_cancellation(context: &Context, run: &Run, cancellation: &Cancellation) -> Result<(), CommandFailure> {
-    let (name, rows) = (run.name(), format_count(cancellation.count_rows(), "row"));
+    let (name, rows) = (run.name(), format_count(cancellation.count_planned_rows(), "row"));
     let destination = if run.live { format!("through {}", run.gateway) } else { "a rehearsal".to_owned() };
     let title = format!("Stop {name} for good and cancel {rows}?");
     let counts = format!("{}: {}", format_count(run.recipients, "row"), format_counts(&cancellation.counts));

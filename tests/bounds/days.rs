@@ -96,7 +96,7 @@ fn daily_limit_respects_the_window_and_until() {
     sale.replace("sale.yaml", "per_day: 4", "per_day: 4\n  until: 2027-03-02 08:30");
     let ended = start(&sale, &clock, "2027-03-01T09:00:00Z", &["run", "sale.yaml", "--json"]).finish().exits(3).json();
     assert_eq!(ended["counts"], json!({ "accepted": 4, "skipped": 6 }));
-    // Without a window, the next day starts after `until`.
+    // Without a window, the campaign's next day starts after `until` has passed.
     let short = ten_recipients(&gateway, "4").delivery("until: 2h").write();
     let ended = start(&short, &clock, "2027-03-01T09:00:00Z", &["run", "sale.yaml", "--json"]).finish().exits(3).json();
     assert_eq!(ended["counts"], json!({ "accepted": 4, "skipped": 6 }));

@@ -100,7 +100,7 @@ fn first_valid_number_among_several_columns_is_used() {
     let reasons = results.column("reason");
     assert_eq!((reasons[1], reasons[4], reasons[5]), ("opted out", "no phone number", "duplicate number"));
     assert_eq!(results.column("to")[3], "380441234567");
-    // The guard knows which numbers have a message, whatever their column.
+    // The guard knows which numbers have a message, regardless of their column.
     sale.replace("sale.yaml", "[mobile, Home]", "[home, mobile]");
     let _ = sale.run(&["--accept-changes"]);
     assert_eq!(gateway.phones(), sent);

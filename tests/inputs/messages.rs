@@ -28,7 +28,7 @@ fn cost_is_shown_on_every_surface_if_the_profile_has_prices() {
 }
 
 #[test]
-fn confirmation_shows_cost_gaps_and_long_messages() {
+fn confirmation_shows_cost_empty_cells_and_long_messages() {
     let sale = live();
     let long = "Hello, {{ name }} – ".to_owned() + &"sale ".repeat(20);
     sale.replace("sale.yaml", "Hello, {{ name }}", &long);

@@ -87,7 +87,7 @@ fn tests_of_an_edition_are_limited_to_ten_recipients_in_total() {
 }
 
 #[test]
-fn rejected_test_does_not_count_as_a_recipient() {
+fn rejected_test_does_not_count_towards_the_recipient_limit() {
     let gateway = Gateway::answering([Answer::items(|operation| rejected(operation, "No route"))]);
     let sale = campaign().through(&gateway).write();
     test(&sale, [20], &[]).exits(3);

@@ -1,4 +1,4 @@
-//! Opt-outs: recipients on the suppression list get no marketing messages before, during and after a run.
+//! Opt-outs: a recipient on the suppression list gets no marketing messages, whether added before, during or after a run.
 
 mod files;
 mod importing;

@@ -108,7 +108,7 @@ fn page_uses_the_requested_or_the_system_language() {
 }
 
 #[test]
-fn page_file_is_private_and_never_replaces_foreign_files() {
+fn page_file_is_private_and_never_replaces_other_files() {
     let sale = campaign().write();
     preview_page(&sale, &[]);
     let mode = fs::metadata(sale.path("out.html")).expect("a file").permissions().mode();

@@ -88,7 +88,7 @@ fn second_signal_leaves_no_doubt_about_waiting_envelopes() {
 }
 
 #[test]
-fn crash_leaves_no_doubt_about_rate_limited_envelopes() {
+fn envelopes_waiting_for_the_rate_are_not_in_doubt_after_crash() {
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = campaign().to(8).through(&gateway).batches_of(1).delivery("rate: 2/s").delivery("in_flight: 4").write();
     let mut run = sale.start(&[]);

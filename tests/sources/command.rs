@@ -25,7 +25,7 @@ fn count_starts(folder: &Folder) -> usize {
 }
 
 #[test]
-fn list_program_starts_only_for_a_run_or_on_request() {
+fn list_command_starts_only_for_a_run_or_on_request() {
     let gateway = Gateway::accepting();
     let sale = campaign_with_script(campaign().through(&gateway), LIST_SCRIPT);
     sale.campaign(&["check", "sale.yaml"]).exits(0).says("--fetch").says("the output of list.sh");

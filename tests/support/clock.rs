@@ -1,4 +1,4 @@
-//! Processes with a shifted system clock, so that no story waits for a point in time.
+//! Processes with a shifted system clock, so that no story has to wait for real time to pass.
 
 use std::process::Command;
 use std::time::SystemTime;

@@ -1,7 +1,7 @@
-//! Guards against sending a message twice: the numbers that have a message of a run, and recent single messages.
+//! Guards against sending a message twice: the numbers that have a message from a run, and recent single messages.
 //!
 //! Single messages are stored as keyed hashes with an expiry. The key is a secret of the ledger, so a hash reveals
-//! neither number nor text.
+//! neither the number nor the text.
 
 use std::time::Duration;
 

@@ -286,7 +286,7 @@ mod percentage_tests {
     use super::*;
 
     #[test]
-    fn percentages_are_read_up_to_100() {
+    fn percentages_from_0_to_100_are_accepted() {
         for (text, share) in [("10%", 1_000), ("0%", 0), ("100%", 10_000), ("0.5%", 50), ("12.25 %", 1_225)] {
             assert_eq!(text.parse(), Ok(Percentage(share)), "{text}");
         }

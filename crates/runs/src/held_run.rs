@@ -204,7 +204,7 @@ impl Cancellation {
     }
 
     /// Returns the number of planned rows.
-    pub fn count_rows(&self) -> u64 {
+    pub fn count_planned_rows(&self) -> u64 {
         self.counts.get(RowState::Planned)
     }
 }

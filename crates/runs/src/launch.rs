@@ -127,7 +127,7 @@ impl Launch {
             Some(profile) if inputs.campaign.receipts.uses_webhooks() => load_hook(profile)?,
             _ => None,
         };
-        // If the results file cannot be written, this is reported before sending, not after.
+        // A results file that cannot be written is reported before sending, not after.
         let target = files.results_target(&inputs.campaign, inputs.campaign.results_file());
         check_target(&target)?;
         Ok(Self { inputs, request, key, hook, target })

@@ -97,7 +97,7 @@ enum WishEvidence<'r> {
 }
 
 impl WebhookReceiver {
-    /// Creates a receiver of webhooks to addresses that are signed with one of these secrets. If the ledger fails, the
+    /// Creates a receiver of webhooks whose URLs are signed with one of these secrets. If the ledger fails, the
     /// reason is sent to `failures`, because no further receipts can be stored.
     pub fn new(
         ledger: Arc<dyn Ledger>,

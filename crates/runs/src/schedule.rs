@@ -150,7 +150,7 @@ pub async fn apply_schedule_order(adapters: &Adapters, name: &str, order: Schedu
     let ledger = adapters.ledger.as_ref();
     if let (ScheduleOrder::Resume { .. }, Ok(Some(active))) = (order, find_schedule(ledger, name).await) {
         let today = (adapters.clock)().to_zoned(TimeZone::UTC).date();
-        // The schedule of a file with errors fires only after another activation, which checks the ledger too.
+        // A schedule whose file has errors does not fire until it is activated again, which checks the ledger too.
         let inputs = Inputs::load(Path::new(&active.file), None, &adapters.profiles, CampaignDay::Coming(today));
         if let Ok(inputs) = inputs {
             refuse_lost_ledger(ledger, &inputs).await?;

@@ -115,7 +115,7 @@ impl Marker<'_> {
         content: &MessageContent<Cow<'_, str>>,
     ) -> MessageContent<MarkedText> {
         let known = self.messages.cells.fill_context(&mut self.context, row, field).is_ok();
-        // Texts are numbered in the order of the content.
+        // The pieces are in the order in which `map_texts` visits the texts.
         let mut pieces = self.messages.texts.iter().map(|text| &text.piece);
         content.map_texts(|text| match pieces.next() {
             Some(MessagePiece::Template { key, .. }) => {

@@ -253,7 +253,7 @@ impl OutlineReader {
         self.outline.block_depth = self.outline.block_depth.max(self.blocks);
     }
 
-    /// Reads the filters of `{% filter a | b %}`. The first filter has no preceding bar.
+    /// Reads the filters of `{% filter a | b %}`. The first filter has no preceding `|`.
     fn read_filters(&mut self, arguments: &[TemplateToken<'_>]) {
         if let [TemplateToken { kind: TokenKind::Name(name), span }, rest @ ..] = arguments {
             self.push_event(OutlineAction::Filter((*name).to_owned()), span);

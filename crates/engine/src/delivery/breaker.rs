@@ -117,8 +117,8 @@ impl Breaker {
         self.check_rejection_rate()
     }
 
-    /// Records that receipts report the rejection of so many messages that the gateway accepted or queued before. Receipts
-    /// arrive in any order, so they form no series of errors.
+    /// Records that receipts report `rejected` messages as rejected, although the gateway had accepted or queued them.
+    /// Receipts arrive in any order, so they are not counted as consecutive errors.
     ///
     /// Returns a stop if the share of rejected messages is too high.
     pub(super) fn observe_reported(&mut self, rejected: u64) -> Option<Stop> {

@@ -1,4 +1,4 @@
-//! Frozen inputs of a run, which resumes, retries and exports read instead of the campaign's files.
+//! Frozen inputs of a run. Resuming, retrying and exporting read them instead of the campaign's files.
 
 use std::io::{BufReader, Read, Sink};
 use std::ops::ControlFlow;

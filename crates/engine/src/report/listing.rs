@@ -156,7 +156,7 @@ impl<'a> ListSource<'a> {
     /// The path of the list, for display.
     pub(super) fn path(self) -> &'a Path {
         match self {
-            Self::Outside { path: place, .. } => place,
+            Self::Outside { path, .. } => path,
             Self::Copies(copies) => copies.place().as_ref(),
         }
     }

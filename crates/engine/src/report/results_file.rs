@@ -76,7 +76,7 @@ pub async fn write_results_file(
     listings: Vec<Listing<'_>>,
 ) -> Result<Vec<RunFigures>, ResultsError> {
     let failed = |error| ResultsError::Write { path: target.path().to_owned(), error };
-    // The folder handle must stay open until the end.
+    // The path is only valid while the folder is open.
     let (path, _folder) = resolve_target(target)?;
     let (temporary, file) = create_temporary_file(&path).map_err(failed)?;
     let written = async {

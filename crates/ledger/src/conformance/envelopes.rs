@@ -228,7 +228,7 @@ pub(super) async fn concurrent_envelopes_match_sequential_envelopes<L: Ledger>(s
         );
         assert_eq!((record.kind, &record.settled), (OperationKind::ViberSms, &None));
     }
-    // Envelopes of the previous owner are in doubt, and late answers are evidence.
+    // Envelopes of the previous owner are in doubt, and late answers count as evidence.
     let claim = scene.ledger.claim_run(&scene.lock, scene.run.key).await.unwrap();
     assert_eq!(claim.in_doubt, ENVELOPES as usize);
     let results = join_all((81..=90).map(|n| begin(n, scene.lease))).await;

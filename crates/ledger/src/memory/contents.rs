@@ -245,8 +245,9 @@ impl LedgerContents {
         if !stored.blocks.values().any(|block| *block == lease) {
             return Ok(Ownership::Lost);
         }
-        let block = stored.run.blocks.iter().position(|block| block.rows == lease.rows);
-        if let Some(drawn_at) = block.and_then(|block| stored.drawn_at.get_mut(block)) {
+        let index = stored.run.blocks.iter().position(|block| block.rows == lease.rows);
+        if let Some(drawn_at) = index.and_then(|index| stored.drawn_at.get_mut(index)) {
+            // Earlier than any hour that is counted.
             *drawn_at = i64::MIN;
         }
         Ok(Ownership::Held)

@@ -117,7 +117,7 @@ pub(super) async fn insert_block(
     Ok(())
 }
 
-/// The times when blocks were drawn through a gateway profile within the last hour, in ascending order.
+/// The times when blocks of a campaign were drawn through a gateway profile within the last hour, in ascending order.
 async fn list_draw_times(
     connection: &mut Connection,
     now: Now,

@@ -204,7 +204,8 @@ async fn purge_run(
     let (mut purged, at) = (false, timestamp_from_micros(now.0)?);
     let blocks = blocks::load_block_ids(&mut *connection, run).await?;
     let change = |run: &mut Run| {
-        // The shards of a campaign's run use the identifiers of the run itself.
+        // Only the blocks of a run of single messages have identifiers of their own. The shards of a campaign's run use
+        // the identifiers of the run.
         run.blocks = if run.shared { blocks } else { Vec::new() };
         purged = run.mark_purged(at, &counted, (counts, parts));
     };

@@ -188,7 +188,7 @@ async fn load_drawable_run(
          FROM runs WHERE key = {run}",
         run = run.0
     );
-    // Contains only numbers.
+    // Only numbers are inserted into the statement.
     let record = sqlx::raw_sql(AssertSqlSafe(statement)).fetch_one(connection).await?;
     let (last_drawn, held_locks): (Option<i64>, i64) = (record.try_get("last_drawn")?, record.try_get("kept")?);
     let last_drawn = last_drawn.map(to_u32).transpose()?.map(Row::new);

@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn words_at_a_place_are_the_allowed_values() {
+    fn words_of_a_key_are_its_allowed_values() {
         let words = |text| KeyPlace::top_of_campaign().follow(&path(text)).map(|place| place.words());
         assert_eq!(words("purpose"), Some(vec!["marketing", "service"]));
         assert_eq!(words("mandatory"), Some(vec!["true", "false"]));

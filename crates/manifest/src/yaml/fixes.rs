@@ -127,35 +127,44 @@ fn find_text_value(text: &str, start: usize, keys: KnownKeys<'_>) -> Option<Rang
 }
 
 /// Replaces the tab after a key, or all tabs in the indentation of the file, with spaces.
-///
-/// There is no fix for the indentation if YAML would read the file differently for different tab widths. If the file
-/// has further errors, only the lines above the next error are compared, and they must contain all tabs.
 fn replace_tabs(text: &str, span: &Range<usize>) -> Option<Fix> {
     let line = line_around(text, span.start);
-    let before = &text[line.start..span.start];
-    if text[span.start..].starts_with('\t') && !before.trim().is_empty() {
-        let gap = before.len() - before.trim_end().len();
-        let follows_key = before.trim_end().ends_with(':') || before.trim() == "-";
-        let rest = &text[span.start..line.end];
-        let end = span.start + rest.len() - rest.trim_start_matches([' ', '\t']).len();
-        return follows_key.then(|| Fix::replace("replace the tab with a space", span.start - gap..end, " "));
+    let is_after_text = text[span.start..].starts_with('\t') && !text[line.start..span.start].trim().is_empty();
+    if is_after_text { replace_tab_after_key(text, span.start, &line) } else { replace_indentation_tabs(text) }
+}
+
+/// Replaces the white space around a tab after `key:` or `-` with one space.
+fn replace_tab_after_key(text: &str, tab: usize, line: &Range<usize>) -> Option<Fix> {
+    let before = text[line.start..tab].trim_end();
+    if !before.ends_with(':') && before.trim_start() != "-" {
+        return None;
     }
+    let after = text[tab..line.end].trim_start_matches([' ', '\t']);
+    let gap = line.start + before.len()..line.end - after.len();
+    Some(Fix::replace("replace the tab with a space", gap, " "))
+}
+
+/// Replaces all tabs in the indentation of the file with spaces.
+///
+/// There is no fix if YAML would read the file differently for different tab widths. If the file has further errors,
+/// only the lines above the next error are compared, and they must contain all tabs.
+fn replace_indentation_tabs(text: &str) -> Option<Fix> {
     let fixes = TAB_WIDTHS.map(|width| expand_tabs(text, width));
     let last_tab = fixes.iter().flat_map(|fix| &fix.edits).map(|edit| edit.span.start).max()?;
-    let expanded = |fix| {
-        let (text, _) = campaign_core::finding::apply_fixes(text, [fix]);
-        let lines = find_error(&text).map_or(usize::MAX, |at| text[..at].matches('\n').count());
-        (fix, lines, text)
+    let expand = |fix| {
+        let (expanded, _) = campaign_core::finding::apply_fixes(text, [fix]);
+        let readable_lines = find_error(&expanded).map_or(usize::MAX, |at| expanded[..at].matches('\n').count());
+        (fix, expanded, readable_lines)
     };
-    let mut readable: Vec<(&Fix, usize, String)> = fixes.iter().map(expanded).collect();
-    let furthest = readable.iter().map(|(_, lines, _)| *lines).max()?;
-    readable.retain(|(_, lines, _)| *lines == furthest);
+    let candidates: Vec<(&Fix, String, usize)> = fixes.iter().map(expand).collect();
+    let furthest = candidates.iter().map(|(.., readable_lines)| *readable_lines).max()?;
     if furthest <= text[..last_tab].matches('\n').count() {
         return None;
     }
-    let mut readings = readable.iter().map(|(fix, lines, text)| {
-        let end = text.split_inclusive('\n').take(*lines).map(str::len).sum();
-        Some((*fix, read_events(&text[..end]).ok()?))
+    let best = candidates.iter().filter(|(.., readable_lines)| *readable_lines == furthest);
+    let mut readings = best.map(|(fix, expanded, _)| {
+        let end = expanded.split_inclusive('\n').take(furthest).map(str::len).sum();
+        Some((*fix, read_events(&expanded[..end]).ok()?))
     });
     let (fix, reading) = readings.next()??;
     readings.all(|other| other.is_some_and(|(_, other)| other == reading)).then(|| fix.clone())

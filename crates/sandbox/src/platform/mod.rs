@@ -187,7 +187,7 @@ impl GatewayEmulator {
         limit.map_or(Ok(()), |limit| limit.take_operations(envelope.items.len(), self.now.to_timestamp()))
     }
 
-    /// Rejects an envelope that exceeds the limit of its account. The envelope is not executed.
+    /// Rejects an envelope that exceeds the rate limit of its account. The envelope is not executed.
     fn reject_over_limit(
         &mut self,
         envelope: &ParsedEnvelope,

@@ -247,7 +247,7 @@ impl HttpState {
         let ResponsePlan { answer, wire: WireFaults { delay, page, loss, port: behaviour } } = plan;
         let response = page.map_or_else(|| json_response(StatusCode::OK, &answer), |page| html_response(&page));
         if delay.is_some() || behaviour != PortBehaviour::Open {
-            // A separate task: a client that hangs up must not change the behaviour of the port.
+            // A separate task, so that the port's behaviour changes even if the client hangs up.
             let passed = tokio::spawn(async move {
                 tokio::time::sleep(delay.unwrap_or_default()).await;
                 self.order_port(behaviour).await;

@@ -70,13 +70,14 @@ impl RunFigures {
     /// If the ledger cannot be read.
     pub async fn load_stored(ledger: &dyn Ledger, run: &Run) -> Result<Option<Self>, LedgerError> {
         // A purged run can no longer change.
-        let counted = if run.purged_at.is_some() { run.counts.as_ref() } else { run.current_counts() };
+        let is_purged = run.purged_at.is_some();
+        let counted = if is_purged { run.counts.as_ref() } else { run.current_counts() };
         let Some((counts, _)) = counted else { return Ok(None) };
-        let read = if run.purged_at.is_some() { StoredFigures::decode } else { StoredFigures::decode_current };
+        let read = if is_purged { StoredFigures::decode } else { StoredFigures::decode_current };
         let stored = ledger.load_figures(run.key).await?.and_then(|stored| read(&stored));
         let is_replaced = run.progress == RunProgress::Replaced;
         let stored = stored.map(|stored| if is_replaced { stored.mark_replaced() } else { stored });
-        let is_valid = |stored: &StoredFigures| stored.is_current(counts, run.receipts) || run.purged_at.is_some();
+        let is_valid = |stored: &StoredFigures| stored.is_current(counts, run.receipts) || is_purged;
         Ok(stored.filter(is_valid).and_then(StoredFigures::into_figures).filter(|figures| figures.counts == *counts))
     }
 
