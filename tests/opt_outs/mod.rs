@@ -1,4 +1,5 @@
-//! Opt-outs: a recipient on the suppression list gets no marketing messages, whether added before, during or after a run.
+//! Opt-outs: a recipient on the suppression list gets no marketing messages, whether added before,
+//! during or after a run.
 
 mod files;
 mod importing;

@@ -159,7 +159,8 @@ pub fn find_closed_window(inputs: &Inputs, clock: fn() -> Timestamp, phone: Phon
     refuse_closed_window(&build_hours(test_hours(inputs)?, clock), phone, clock()).err()
 }
 
-/// Refuses a message outside these sending hours. Returns the time before which the message must be sent, if there is one.
+/// Refuses a message outside these sending hours. Returns the time before which the message must be sent, if there
+/// is one.
 pub(super) fn refuse_closed_window(
     hours: &SendingHours,
     phone: Phone,

@@ -172,8 +172,8 @@ fn apply_mutations(mut body: Value, mutations: &[Mutation]) -> Vec<u8> {
     bytes
 }
 
-/// An upper bound on the messages that a body can create: each operation begins with `{`, and each further number follows
-/// a comma.
+/// An upper bound on the messages that a body can create: each operation begins with `{`, and each further number
+/// follows a comma.
 fn max_messages(body: &[u8]) -> usize {
     body.iter().filter(|byte| b"{,".contains(byte)).count()
 }

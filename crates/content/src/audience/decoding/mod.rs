@@ -1,7 +1,8 @@
 //! Decoding of recipient lists: compressed files, other encodings and workbooks become UTF-8 text.
 //!
 //! The output of [`decode`] is CSV in which lines and rows have the same numbers as in the file. Only this output is
-//! checked, copied and hashed. Ordinary CSV in UTF-8 passes unchanged. This module knows nothing about cells or columns.
+//! checked, copied and hashed. Ordinary CSV in UTF-8 passes unchanged. This module knows nothing about cells or
+//! columns.
 
 mod formats;
 #[cfg(test)]
