@@ -30,7 +30,7 @@ simulate:
 
 # Repeat one simulated world
 simulate-seed SEED:
-    SIMULATION_SEED={{SEED}} cargo test --lib whatever_fails
+    SIMULATION_SEED={{SEED}} cargo test --lib despite_any_failure
 
 # Kill runs at ten thousand random moments
 kill:

@@ -343,6 +343,30 @@ fn commands_in_documents_run_at_least_one_story() {
 }
 
 #[test]
+fn commands_in_documents_run_at_least_one_unit_test() {
+    let sources: Vec<String> = files(&repository().join("crates"))
+        .iter()
+        .filter(|file| file.extension() == Some("rs".as_ref()))
+        .map(|file| fs::read_to_string(file).expect("a file"))
+        .collect();
+    let mut commands = 0;
+    for document in ["CONTRIBUTING.md", "AGENTS.md", "justfile", "tests/proof.py", ".ci/run"] {
+        let text = fs::read_to_string(repository().join(document)).expect("a document");
+        for (_, rest) in text.lines().filter_map(|line| line.split_once("cargo test --lib ")) {
+            let filter = rest.split(['`', '"', ' ']).next().unwrap_or_default();
+            let names_tests = |line: &str| {
+                let name = line.trim_start();
+                let is_named = ["fn ", "async fn ", "mod "].iter().any(|keyword| name.starts_with(keyword));
+                is_named && name.contains(filter)
+            };
+            commands += 1;
+            assert!(sources.iter().any(|text| text.lines().any(names_tests)), "{document}: no test matches `{filter}`");
+        }
+    }
+    assert!(commands > 5, "only {commands}");
+}
+
+#[test]
 fn functions_named_in_architecture_and_contributing_exist() {
     let repository = repository();
     let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';

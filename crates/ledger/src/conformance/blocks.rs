@@ -208,8 +208,8 @@ pub(super) async fn hourly_limit_bounds_drawn_rows<L: Ledger>(scene: Scene<L>) {
         };
         assert!((3_595..=3_605).contains(&next.duration_since(began).as_secs()), "{next}");
     }
-    let request = BlockRequest::for_message(MessageId::new(scene.run.ids.first), Some(2));
-    let refusals = scene.ledger.list_draw_refusals(&shared_run(), request).await.unwrap();
+    let with_used_id = BlockRequest::for_message(MessageId::new(scene.run.ids.first), Some(2));
+    let refusals = scene.ledger.list_draw_refusals(&shared_run(), with_used_id).await.unwrap();
     assert!(matches!(refusals[..], [DrawRefusal::IdTaken, DrawRefusal::TooMany(_)]), "{refusals:?}");
     let three = BlockRequest::for_message(None, Some(3));
     assert_eq!(scene.ledger.list_draw_refusals(&shared_run(), three).await.unwrap(), [], "the check draws nothing");
