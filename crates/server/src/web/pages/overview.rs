@@ -300,17 +300,16 @@ fn doubt_matter(request: &PageRequest, view: &RunView) -> Option<Matter> {
 }
 
 fn stopped_matter(request: &PageRequest, view: &RunView, now: Timestamp) -> Option<Matter> {
-    let key = match view.status {
-        RunStatus::Stopped(_) => "matter.stopped",
-        RunStatus::Interrupted => "matter.interrupted",
+    let name = view.run.name();
+    let text = match view.status {
+        RunStatus::Stopped(_) => request.words().say_with("matter.stopped", &[("name", &name)]),
+        RunStatus::Interrupted => request.words().say_with("matter.interrupted", &[("name", &name)]),
         _ => return None,
     };
     let last = view.run.ended_at.unwrap_or(view.run.began_at);
     if view.run.purged_at.is_some() || now.duration_since(last) > STOPPED_AGE {
         return None;
     }
-    let name = view.run.name();
-    let text = request.words().say_with(key, &[("name", &name)]);
     let english = view.status.reason().map(str::to_owned);
     Some(Matter { class: "bad", text, english, path: run_path(&name) })
 }
