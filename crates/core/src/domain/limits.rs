@@ -89,6 +89,13 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn spending_is_subtracted_without_an_underflow() {
+        let spending = |recipients, cost: &str| Spending { recipients, cost: cost.parse().unwrap() };
+        assert_eq!(spending(7, "5.50").subtract_spending(spending(3, "2.25")), spending(4, "3.25"));
+        assert_eq!(spending(3, "2.25").subtract_spending(spending(7, "2.25")).recipients, 0);
+    }
+
     proptest! {
         #[test]
         fn cap_limits_the_messages_in_every_period(

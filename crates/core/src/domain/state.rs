@@ -220,6 +220,11 @@ mod tests {
     };
     use super::*;
 
+    #[test]
+    fn state_in_a_sentence_has_spaces() {
+        assert_eq!((InDoubt.format_words(), Sending.format_words()), ("in doubt".to_owned(), "sending".to_owned()));
+    }
+
     /// All allowed changes, from the sending protocol; every other pair is an error.
     const ALLOWED_CHANGES: &[(RowState, &[RowState])] = &[
         (Planned, &[Sending, NotSent, Skipped]),
