@@ -89,6 +89,7 @@ pub fn main_with_system_folder(arguments: impl IntoIterator<Item = OsString>, sy
     let arguments = with_help(arguments.into_iter().collect());
     let json = arguments.iter().any(|argument| argument == "--json");
     let parse = |command| shell::with_chosen_colors(command, &arguments).try_get_matches_from(&arguments);
+    // A help text or an error is printed by the complete parser.
     let matches = parse(args::build_parser()).or_else(|_| parse(args::build_command()));
     let parsed = matches.and_then(|matches| Ok((CliArguments::from_arg_matches(&matches)?, matches)));
     let (mut parsed, matches) = match parsed {

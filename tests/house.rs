@@ -318,11 +318,14 @@ fn files_named_in_architecture_and_contributing_exist() {
     assert!(named > 50, "only {named}");
 }
 
+/// The documents with commands that run some of the tests.
+const DOCUMENTS_WITH_COMMANDS: [&str; 5] = ["CONTRIBUTING.md", "AGENTS.md", "justfile", "tests/proof.py", ".ci/run"];
+
 /// A command that matches no test passes, and proves nothing.
 #[test]
 fn commands_in_documents_run_at_least_one_story() {
     let mut commands = 0;
-    for document in ["CONTRIBUTING.md", "AGENTS.md", "justfile", "tests/proof.py", ".ci/run"] {
+    for document in DOCUMENTS_WITH_COMMANDS {
         let text = fs::read_to_string(repository().join(document)).expect("a document");
         for line in text.lines() {
             let Some((_, rest)) = line.split_once("--test stories ") else { continue };
@@ -350,7 +353,7 @@ fn commands_in_documents_run_at_least_one_unit_test() {
         .map(|file| fs::read_to_string(file).expect("a file"))
         .collect();
     let mut commands = 0;
-    for document in ["CONTRIBUTING.md", "AGENTS.md", "justfile", "tests/proof.py", ".ci/run"] {
+    for document in DOCUMENTS_WITH_COMMANDS {
         let text = fs::read_to_string(repository().join(document)).expect("a document");
         for (_, rest) in text.lines().filter_map(|line| line.split_once("cargo test --lib ")) {
             let filter = rest.split(['`', '"', ' ']).next().unwrap_or_default();

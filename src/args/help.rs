@@ -181,8 +181,8 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("man", "~/.local/share/man/man1"),
 ];
 
-/// Builds the command-line parser without the parts that only help texts and errors need. Those parts take most of the
-/// CPU time of a short command.
+/// Builds the command-line parser without the parts that only help texts and errors need. In a development build, those
+/// parts take much of the CPU time of a short command.
 pub(crate) fn build_parser() -> Command {
     with_help_options(with_page_options(CliArguments::command()))
 }

@@ -150,8 +150,8 @@ impl Region {
 /// The country or territory that assigned a number. `None` if the country is unknown, or if the number belongs to no
 /// country.
 ///
-/// For Ukrainian numbers, a shortcut gives the library's answer. Loading the library takes about as much CPU time as
-/// everything else in a small run.
+/// For Ukrainian numbers, a shortcut gives the library's answer. In a development build, loading the library takes about
+/// as much CPU time as everything else in a small run.
 pub fn find_country(phone: Phone) -> Option<Region> {
     /// Ukraine's calling code, which no other country shares.
     const UKRAINIAN: &str = "+380";

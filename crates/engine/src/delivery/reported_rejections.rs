@@ -42,11 +42,11 @@ impl ReportedRejections {
         for (operation, outcome) in envelope.operations().iter().zip(&reply.outcomes) {
             if matches!(outcome, OperationOutcome::Accepted { .. } | OperationOutcome::Queued { .. }) {
                 let known = self.sent.iter().position(|(chain, _)| *chain == operation.chain);
-                let place = known.unwrap_or_else(|| {
+                let index = known.unwrap_or_else(|| {
                     self.sent.push((operation.chain, RoaringBitmap::new()));
                     self.sent.len() - 1
                 });
-                self.sent[place].1.insert(operation.row.get());
+                self.sent[index].1.insert(operation.row.get());
             }
         }
     }
