@@ -9,6 +9,19 @@ use super::play_world;
 /// The number of worlds that is enough for each mistake to show.
 const WORLDS: u64 = 600;
 
+/// The seed at which the search for a mistake begins. Mistakes that rarely show, or slow down many worlds, begin at a
+/// world that showed them when this list was written.
+fn first_seed(mistake: Mistake) -> u64 {
+    match mistake {
+        Mistake::NoEpochCheck => 34,
+        Mistake::ShardEpochIgnored => 42,
+        Mistake::ShardLeaseIgnored => 117,
+        Mistake::ByPositionOnly => 239,
+        Mistake::LeaseIgnored => 482,
+        _ => 0,
+    }
+}
+
 /// Asserts that, in some world, the judge reports breaches of all `promises`.
 fn assert_caught(mistake: Mistake, promises: &[Breach]) {
     assert_caught_in(mistake, promises, |plan| WorldPlan { starts: 4, ..plan });
@@ -17,7 +30,8 @@ fn assert_caught(mistake: Mistake, promises: &[Breach]) {
 /// Like [`assert_caught`], but in worlds that are changed so that nothing else hides the mistake.
 fn assert_caught_in(mistake: Mistake, promises: &[Breach], change: impl Fn(WorldPlan) -> WorldPlan) {
     let plan = |seed| change(WorldPlan::from_seed(seed));
-    let seed = (0..WORLDS).find(|seed| {
+    let first = first_seed(mistake);
+    let seed = (first..first + WORLDS).find(|seed| {
         let broken = play_world(plan(*seed), Some(mistake)).broken;
         promises.iter().all(|promise| broken.contains_key(promise))
     });
