@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 
 use campaign_core::domain::{Channel, OperationKind};
 use regex::Regex;
@@ -410,8 +411,10 @@ fn no_file_is_too_long() {
 
 /// A file without its inline test modules, which are at its end.
 pub(crate) fn without_tests(text: &str) -> &str {
-    let module = Regex::new(r"(?m)^#\[cfg\(test\)\]\n(#\[[^\n]*\n)*(pub(\([a-z]+\))? )?mod \w+ \{").expect("a pattern");
-    module.find(text).map_or(text, |found| &text[..found.start()])
+    static MODULE: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"(?m)^#\[cfg\(test\)\]\n(#\[[^\n]*\n)*(pub(\([a-z]+\))? )?mod \w+ \{").expect("a pattern")
+    });
+    MODULE.find(text).map_or(text, |found| &text[..found.start()])
 }
 
 #[test]

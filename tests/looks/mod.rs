@@ -46,9 +46,9 @@ fn compare_with_input(name: &str, folder: impl Fn() -> Folder, arguments: &[&str
     };
     let coloured = run(80, ("CLICOLOR_FORCE", "1"));
     let (narrow, wide) = (run(80, ("NO_COLOR", "1")), run(120, ("NO_COLOR", "1")));
-    assert_eq!(coloured(false), narrow(false), "colours do not change the text");
-    assert_eq!(narrow(true), narrow(false), "`NO_COLOR` removes all colours");
-    let (narrow, wide) = (narrow(false), wide(false));
+    let (styled, narrow, wide) = (narrow(true), narrow(false), wide(false));
+    assert_eq!(coloured(false), narrow, "colours do not change the text");
+    assert_eq!(styled, narrow, "`NO_COLOR` removes all colours");
     let wide = if wide == narrow { "the same".to_owned() } else { wide };
     let command = arguments.join(" ");
     let text = format!(

@@ -6,15 +6,18 @@ use std::num::NonZeroU16;
 use vt100::{Cell, Color, Parser};
 
 /// More lines than any command prints.
-const LINES: u16 = 400;
+const MAX_LINES: u16 = 400;
 
 /// The lines of a terminal of this width after these bytes. With `show_styles`, the name of each style is shown.
 pub(crate) fn screen(bytes: &str, columns: u16, show_styles: bool) -> String {
     let size = |number| NonZeroU16::new(number).expect("a size");
-    let mut parser = Parser::new(size(LINES), size(columns), 0);
+    // At most as many lines as there are line feeds and full lines.
+    let lines = bytes.matches('\n').count() + bytes.len() / usize::from(columns) + 1;
+    let lines = u16::try_from(lines).unwrap_or(MAX_LINES).min(MAX_LINES);
+    let mut parser = Parser::new(size(lines), size(columns), 0);
     parser.process(bytes.as_bytes());
     let screen = parser.screen();
-    let lines = (0..LINES).map(|row| {
+    let lines = (0..lines).map(|row| {
         let (mut line, mut style) = (String::new(), String::new());
         for cell in (0..columns).filter_map(|column| screen.cell(row, column)) {
             if cell.is_wide_continuation() {

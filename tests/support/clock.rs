@@ -1,6 +1,7 @@
 //! Processes with a shifted system clock, so that no story has to wait for real time to pass.
 
 use std::process::Command;
+use std::sync::LazyLock;
 use std::time::SystemTime;
 
 use jiff::Timestamp;
@@ -10,14 +11,11 @@ use tempfile::TempDir;
 pub(crate) struct Clock(TempDir);
 
 impl Clock {
-    /// Builds the library that shifts the clock (`clock.c`).
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/clock.c");
-        let library = folder.path().join("clock.so");
-        let built = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).args([source, "-ldl"]).status();
-        assert!(built.is_ok_and(|status| status.success()), "`cc`, which links this test, cannot build {source}");
-        Self(folder)
+        static LIBRARY: LazyLock<Vec<u8>> = LazyLock::new(build_library);
+        let clock = Self(tempfile::tempdir().expect("a folder"));
+        std::fs::write(clock.library(), &*LIBRARY).expect("a file");
+        clock
     }
 
     /// The shell command that makes a process start with its clock at `moment`.
@@ -59,6 +57,16 @@ impl Clock {
     fn offset_file(&self) -> std::path::PathBuf {
         self.0.path().join("ahead")
     }
+}
+
+/// Builds the library that shifts the clock (`clock.c`), and returns its bytes.
+fn build_library() -> Vec<u8> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/clock.c");
+    let library = folder.path().join("clock.so");
+    let built = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).args([source, "-ldl"]).status();
+    assert!(built.is_ok_and(|status| status.success()), "`cc`, which links this test, cannot build {source}");
+    std::fs::read(library).expect("a file")
 }
 
 /// The offset of a clock that shows `moment` now.
