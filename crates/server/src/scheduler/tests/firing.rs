@@ -423,10 +423,13 @@ fn golden_years() -> Vec<(i16, &'static str, &'static str, usize, &'static str)>
 #[tokio::test(start_paused = true)]
 async fn year_of_occurrences_matches_the_golden_file() {
     let lines = ["30 3 * * *", "15 2 * * *", "0 10 * * MON", "0 12 15 * MON"];
+    // Clocks that change by an hour or by half an hour, and a calendar that skips a day.
+    let zones = ["Europe/Kyiv", "Australia/Lord_Howe", "Pacific/Apia"];
     let mut fired = 0;
     for (year, zone, line, count, hash) in golden_years() {
         let is_frequent = line.starts_with("*/15") && zone == "Australia/Lord_Howe";
-        if !lines.contains(&line) && !is_frequent {
+        let is_unusual = lines.contains(&line) && zones.contains(&zone);
+        if !is_unusual && !is_frequent {
             continue;
         }
         set_clock(&format!("{}-12-31T23:59:30Z", year - 1));

@@ -219,7 +219,7 @@ static KNOWN_SHAPES: LazyLock<Vec<ElementShapes>> = LazyLock::new(|| {
 });
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]
     fn untrusted_text_cannot_inject_elements_into_served_pages(
