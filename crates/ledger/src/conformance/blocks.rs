@@ -2,9 +2,9 @@
 
 use super::scene::*;
 use crate::{
-    AdditionMode, BlockRequest, DrawOutcome, DrawRefusal, EnvelopeFilter, Lease, Ledger, MessageOrigin, OptOut,
-    OptOutReach, OptOutScope, Ownership, Permit, RowBlock, RowSpan, RowState, RowUpdate, RunFilter, RunProgress,
-    Settlement, SharedRun, SuppressionPolicy,
+    AdditionMode, BlockRequest, DrawOutcome, DrawRefusal, EnvelopeFilter, Lease, MessageOrigin, OptOut, OptOutReach,
+    OptOutScope, Ownership, Permit, RowBlock, RowSpan, RowState, RowUpdate, RunFilter, RunProgress, Settlement,
+    SharedRun, SuppressionPolicy,
 };
 use campaign_core::domain::{IdRange, MessageId, OperationOutcome, Purpose, Row};
 
@@ -12,7 +12,7 @@ fn rows(first: u32, last: u32) -> RowSpan {
     RowSpan { first: Row::new(first), last: Row::new(last) }
 }
 
-impl<L: Ledger> Scene<L> {
+impl Scene {
     async fn draw_block(&self, rows: u32) -> RowBlock {
         self.draw_from(&shared_run(), BlockRequest::for_rows(rows)).await.into_block().expect("a block")
     }
@@ -36,7 +36,7 @@ impl<L: Ledger> Scene<L> {
     }
 }
 
-pub(super) async fn processes_never_draw_the_same_row_of_a_shared_run<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn processes_never_draw_the_same_row_of_a_shared_run(scene: Scene) {
     let (one, two) = (scene.draw_block(3).await, scene.draw_block(1).await);
     assert_eq!(one.run.key, two.run.key);
     assert_eq!((one.lease.rows, two.lease.rows), (rows(2, 4), rows(5, 5)));
@@ -52,7 +52,7 @@ pub(super) async fn processes_never_draw_the_same_row_of_a_shared_run<L: Ledger>
     assert_eq!(scene.draw_block(1).await.lease.rows, rows(8, 8));
 }
 
-pub(super) async fn block_identifiers_are_unique_and_lead_back_to_their_rows<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn block_identifiers_are_unique_and_lead_back_to_their_rows(scene: Scene) {
     let blocks = [scene.draw_block(3).await, scene.draw_block(1).await, scene.draw_block(2).await];
     let run = scene.port().list_runs(RunFilter::for_campaign("gateway.test")).await.unwrap().remove(0);
     let mut ids = std::collections::BTreeSet::new();
@@ -71,7 +71,7 @@ pub(super) async fn block_identifiers_are_unique_and_lead_back_to_their_rows<L: 
     assert!(ids.iter().all(|id| run.ids.row_for_id(*id).is_none()));
 }
 
-pub(super) async fn shared_run_is_listed_as_finished_and_claims_end_on_drop<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn shared_run_is_listed_as_finished_and_claims_end_on_drop(scene: Scene) {
     let block = scene.draw_block(2).await;
     let listed = scene.port().list_runs(RunFilter::for_campaign("gateway.test")).await.unwrap();
     let [run] = listed.as_slice() else { panic!("one run") };
@@ -89,7 +89,7 @@ pub(super) async fn shared_run_is_listed_as_finished_and_claims_end_on_drop<L: L
     assert!(claimed().await.is_empty());
 }
 
-pub(super) async fn full_shared_run_is_followed_by_a_new_one<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn full_shared_run_is_followed_by_a_new_one(scene: Scene) {
     let rest_of_run = scene.draw_block(SharedRun::ROWS - 1).await;
     let last = scene.draw_block(5).await;
     assert_eq!(
@@ -110,7 +110,7 @@ pub(super) async fn full_shared_run_is_followed_by_a_new_one<L: Ledger>(scene: S
     assert_eq!(scene.draw_block(1).await.lease.rows, rows(7, 7));
 }
 
-pub(super) async fn ended_process_leaves_only_its_block_in_doubt<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn ended_process_leaves_only_its_block_in_doubt(scene: Scene) {
     let (one, two) = (scene.draw_block(2).await, scene.draw_block(2).await);
     for (block, row, envelope) in [(&one, 2, 1), (&two, 4, 2), (&one, 3, 3)] {
         assert_eq!(scene.begin_row(block.lease, row).await, granted(envelope));
@@ -128,7 +128,7 @@ pub(super) async fn ended_process_leaves_only_its_block_in_doubt<L: Ledger>(scen
     assert_eq!(scene.begin_row(three.lease, 6).await, granted(5));
 }
 
-pub(super) async fn row_outside_the_block_cannot_be_begun<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn row_outside_the_block_cannot_be_begun(scene: Scene) {
     let (one, two) = (scene.draw_block(2).await, scene.draw_block(2).await);
     assert_eq!(scene.begin_row(one.lease, 4).await, Permit::Lost);
     assert_eq!(scene.begin_row(Lease { rows: two.lease.rows, ..one.lease }, 4).await, Permit::Lost);
@@ -136,7 +136,7 @@ pub(super) async fn row_outside_the_block_cannot_be_begun<L: Ledger>(scene: Scen
     assert_eq!(scene.begin_row(two.lease, 4).await, granted(1));
 }
 
-pub(super) async fn claim_of_a_shared_run_keeps_blocks_in_use<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn claim_of_a_shared_run_keeps_blocks_in_use(scene: Scene) {
     let (living, ended) = (scene.draw_block(1).await, scene.draw_block(1).await);
     scene.begin_row(living.lease, 2).await;
     scene.begin_row(ended.lease, 3).await;
@@ -162,7 +162,7 @@ pub(super) async fn claim_of_a_shared_run_keeps_blocks_in_use<L: Ledger>(scene: 
     assert_eq!(scene.begin_row(lost, 3).await, Permit::Lost, "the claim ended the lease of the ended process");
 }
 
-pub(super) async fn shared_runs_differ_by_edition<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn shared_runs_differ_by_edition(scene: Scene) {
     let shared_run_of = |day: &str| SharedRun { edition: day.into(), ..shared_run() };
     let drawn = async |day| {
         let block =
@@ -174,7 +174,7 @@ pub(super) async fn shared_runs_differ_by_edition<L: Ledger>(scene: Scene<L>) {
     assert_eq!(drawn("2026-11-22").await, ("gateway.test@1".into(), "2026-11-22".into(), 3), "late");
 }
 
-pub(super) async fn given_identifier_is_used_for_one_message<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn given_identifier_is_used_for_one_message(scene: Scene) {
     let id = |number: u64| BlockRequest::for_message(Some(MessageId::new(number).unwrap()), None);
     let block = scene.draw_from(&shared_run(), id(77)).await.into_block().expect("a block");
     let row = block.lease.rows.first;
@@ -195,7 +195,7 @@ pub(super) async fn given_identifier_is_used_for_one_message<L: Ledger>(scene: S
     assert!(matches!(scene.draw_from(&shared_run(), id(78)).await, DrawOutcome::Block(_)));
 }
 
-pub(super) async fn hourly_limit_bounds_drawn_rows<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn hourly_limit_bounds_drawn_rows(scene: Scene) {
     let request = BlockRequest::for_message(None, Some(2));
     let began = jiff::Timestamp::now();
     for _ in 0..2 {
@@ -226,7 +226,7 @@ pub(super) async fn hourly_limit_bounds_drawn_rows<L: Ledger>(scene: Scene<L>) {
     assert!(matches!(scene.draw_from(&shared_run(), counted).await, DrawOutcome::Refused(DrawRefusal::TooMany(_))));
 }
 
-pub(super) async fn opted_out_number_gets_no_single_marketing_message<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn opted_out_number_gets_no_single_marketing_message(scene: Scene) {
     let opted_out = |last, reach| OptOut {
         who: phone(last).into(),
         scope: OptOutScope::Marketing,

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::scene::{Scene, accepted, event, found, granted, in_doubt, new_run, not_sent, not_sent_after_all, rejected};
-use crate::{Allowance, Bound, Bounds, COUNTRY, Intent, Ledger, NewRun, Permit, RowState, SuppressionPolicy};
+use crate::{Allowance, Bound, Bounds, COUNTRY, Intent, NewRun, Permit, RowState, SuppressionPolicy};
 use campaign_core::calendar::DailyLimits;
 use campaign_core::domain::{Amount, Budget, CountrySet, Phone, Row, Status};
 
@@ -20,7 +20,7 @@ fn budget(cost: Option<&str>, recipients: Option<u64>) -> Option<Arc<Bounds>> {
 }
 
 /// An intent for an envelope of two rows with these costs and bounds.
-fn intent_within<L: Ledger>(scene: &Scene<L>, envelope: u32, costs: [&str; 2], bounds: Option<Arc<Bounds>>) -> Intent {
+fn intent_within(scene: &Scene, envelope: u32, costs: [&str; 2], bounds: Option<Arc<Bounds>>) -> Intent {
     Intent { costs: costs.map(parse_amount).to_vec(), bounds, ..scene.new_intent(envelope, scene.lease) }
 }
 
@@ -32,7 +32,7 @@ fn cost_exceeded(fits: usize, limit: &str, used: &str) -> Permit {
     Permit::BoundExceeded { fits, bound: Bound::Cost { limit: parse_amount(limit), used: parse_amount(used) } }
 }
 
-pub(super) async fn over_budget_intent_is_refused_with_the_number_that_fits<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn over_budget_intent_is_refused_with_the_number_that_fits(scene: Scene) {
     let (by_recipients, by_cost) = (budget(None, Some(3)), budget(Some("5.00"), None));
     let begin = |envelope, costs, bounds| scene.ledger.begin_envelope(intent_within(&scene, envelope, costs, bounds));
     assert_eq!(begin(1, ["0.80", "1.60"], by_recipients.clone()).await.unwrap(), granted(1));
@@ -46,7 +46,7 @@ pub(super) async fn over_budget_intent_is_refused_with_the_number_that_fits<L: L
     assert_eq!(begin(4, ["9", "9"], None).await.unwrap(), granted(4), "without one");
 }
 
-pub(super) async fn row_outside_the_allowed_countries_is_skipped<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn row_outside_the_allowed_countries_is_skipped(scene: Scene) {
     let countries = |codes: &[&str]| {
         let countries = Some(CountrySet::new(codes.iter().map(|code| code.parse().unwrap())));
         Some(Arc::new(Bounds { countries, ..Bounds::default() }))
@@ -68,7 +68,7 @@ pub(super) async fn row_outside_the_allowed_countries_is_skipped<L: Ledger>(scen
     assert_eq!(begin(countries(&["UA"]), None).await.unwrap(), granted(1));
 }
 
-pub(super) async fn budget_refunds_rejected_rows_but_not_doubt<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn budget_refunds_rejected_rows_but_not_doubt(scene: Scene) {
     let bounds = budget(Some("8"), Some(4));
     let begin = |envelope, bounds| scene.ledger.begin_envelope(intent_within(&scene, envelope, ["1", "3"], bounds));
     assert_eq!(begin(1, bounds.clone()).await.unwrap(), granted(1));
@@ -85,7 +85,7 @@ pub(super) async fn budget_refunds_rejected_rows_but_not_doubt<L: Ledger>(scene:
     assert_eq!(begin(5, bounds).await.unwrap(), recipients_exceeded(0, 4));
 }
 
-pub(super) async fn runs_of_an_edition_share_one_budget<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn runs_of_an_edition_share_one_budget(scene: Scene) {
     // Spending counts even without bounds.
     assert_eq!(scene.ledger.begin_envelope(intent_within(&scene, 1, ["1", "1"], None)).await.unwrap(), granted(1));
     let bounds = budget(Some("4.5"), Some(5));
@@ -127,7 +127,7 @@ pub(super) async fn runs_of_an_edition_share_one_budget<L: Ledger>(scene: Scene<
     }
 }
 
-pub(super) async fn budget_holds_after_a_claim<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn budget_holds_after_a_claim(scene: Scene) {
     let bounds = budget(Some("4"), None);
     assert_eq!(
         scene.ledger.begin_envelope(intent_within(&scene, 1, ["1", "1"], bounds.clone())).await.unwrap(),
@@ -152,7 +152,7 @@ pub(super) async fn budget_holds_after_a_claim<L: Ledger>(scene: Scene<L>) {
     );
 }
 
-pub(super) async fn budget_counts_messages_that_receipts_prove<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn budget_counts_messages_that_receipts_prove(scene: Scene) {
     let bounds = budget(Some("99"), Some(6));
     let begin = |envelope, bounds| scene.ledger.begin_envelope(intent_within(&scene, envelope, ["1", "3"], bounds));
     assert_eq!(begin(1, bounds.clone()).await.unwrap(), granted(1));
@@ -180,7 +180,7 @@ pub(super) async fn budget_counts_messages_that_receipts_prove<L: Ledger>(scene:
     assert_eq!(begin(bounds).await.unwrap(), recipients_exceeded(0, 6));
 }
 
-pub(super) async fn daily_limit_counts_messages_that_receipts_prove<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn daily_limit_counts_messages_that_receipts_prove(scene: Scene) {
     assert_eq!(scene.ledger.begin_envelope(intent_for_today(&scene, 1, &[4])).await.unwrap(), granted(1));
     scene.settle_envelope(1, [not_sent(), rejected()]).await;
     assert_eq!(day_bound(scene.ledger.begin_envelope(intent_for_today(&scene, 2, &[1])).await.unwrap()), (1, 1));
@@ -191,13 +191,13 @@ pub(super) async fn daily_limit_counts_messages_that_receipts_prove<L: Ledger>(s
 }
 
 /// Replaces a scene with a scene for another run in the same ledger.
-pub(super) async fn with_second_run<L: Ledger>(scene: Scene<L>, new: NewRun) -> Scene<L> {
+pub(super) async fn with_second_run(scene: Scene, new: NewRun) -> Scene {
     drop(scene.lock);
     Scene::with_run(scene.ledger, &new).await
 }
 
 /// An intent for an envelope of two rows with daily limits.
-fn intent_for_today<L: Ledger>(scene: &Scene<L>, envelope: u32, counts: &[u32]) -> Intent {
+fn intent_for_today(scene: &Scene, envelope: u32, counts: &[u32]) -> Intent {
     let per_day = DailyLimits::new(counts.to_vec(), TimeZone::UTC);
     let bounds = Some(Arc::new(Bounds { per_day, ..Bounds::default() }));
     Intent { bounds, ..scene.new_intent(envelope, scene.lease) }
@@ -212,7 +212,7 @@ fn day_bound(permit: Permit) -> (usize, u64) {
     (fits, limit)
 }
 
-pub(super) async fn daily_limit_bounds_the_messages_of_an_edition<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn daily_limit_bounds_the_messages_of_an_edition(scene: Scene) {
     // Messages count even without a limit.
     assert_eq!(scene.ledger.begin_envelope(intent_within(&scene, 1, ["1", "1"], None)).await.unwrap(), granted(1));
     assert_eq!(day_bound(scene.ledger.begin_envelope(intent_for_today(&scene, 2, &[3, 9])).await.unwrap()), (1, 3));
@@ -252,7 +252,7 @@ pub(super) async fn daily_limit_bounds_the_messages_of_an_edition<L: Ledger>(sce
     );
 }
 
-pub(super) async fn message_that_would_be_sent_tomorrow_is_refused<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn message_that_would_be_sent_tomorrow_is_refused(scene: Scene) {
     // Two messages take two days on this account.
     let account = Allowance::new("account", Some(1.0 / 86_400.0));
     let slow = |envelope| Intent { account: account.clone(), ..intent_for_today(&scene, envelope, &[9]) };

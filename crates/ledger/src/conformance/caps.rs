@@ -9,7 +9,7 @@ use super::scene::{
     shared_run, single_intent,
 };
 use crate::{
-    BlockRequest, Bounds, CAPPED, CapQuery, Intent, Ledger, NewRun, NumberFilter, OptOutRemoval, Permit, RemovalTarget,
+    BlockRequest, Bounds, CAPPED, CapQuery, Intent, NewRun, NumberFilter, OptOutRemoval, Permit, RemovalTarget,
     RetriedRow, RetryOrder, RowState, RowUpdate, SentRow, SharedRun, SuppressionPolicy, is_number_capped,
 };
 use campaign_core::domain::{FrequencyCap, OperationKind, Purpose, Row, Status};
@@ -21,17 +21,17 @@ fn cap(messages: u32, period: Duration) -> FrequencyCap {
 }
 
 /// Begins an envelope within these caps.
-async fn begin_capped<L: Ledger>(scene: &Scene<L>, envelope: u32, caps: &[FrequencyCap]) -> Permit {
+async fn begin_capped(scene: &Scene, envelope: u32, caps: &[FrequencyCap]) -> Permit {
     let bounds = (!caps.is_empty()).then(|| Arc::new(Bounds { caps: caps.to_vec(), ..Bounds::default() }));
     scene.ledger.begin_envelope(Intent { bounds, ..scene.new_intent(envelope, scene.lease) }).await.unwrap()
 }
 
 /// The rows from 2 to 9 whose numbers are suppressed by caps at planning time.
-async fn list_capped_rows<L: Ledger>(scene: &Scene<L>, caps: &[FrequencyCap], loopback: bool) -> Vec<u32> {
+async fn list_capped_rows(scene: &Scene, caps: &[FrequencyCap], loopback: bool) -> Vec<u32> {
     let numbers =
         scene.ledger.load_numbers(NumberFilter::Capped(CapQuery { caps, loopback, only: None })).await.unwrap();
     for row in 2..=9 {
-        let is_capped = is_number_capped(&scene.ledger, phone(row), caps, loopback).await.unwrap();
+        let is_capped = is_number_capped(&*scene.ledger, phone(row), caps, loopback).await.unwrap();
         assert_eq!(is_capped, numbers.contains(phone(row)), "a single number gives the same answer");
     }
     (2..=9).filter(|row| numbers.contains(phone(*row))).collect()
@@ -45,7 +45,7 @@ fn other_campaign(campaign: &str, random: u64) -> NewRun {
     NewRun { campaign: campaign.into(), ..new_run(random) }
 }
 
-pub(super) async fn capped_number_is_skipped_in_every_campaign<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn capped_number_is_skipped_in_every_campaign(scene: Scene) {
     let (once, twice) = (cap(1, DAY), cap(2, DAY));
     // Messages count even without a cap.
     assert_eq!(begin_capped(&scene, 1, &[]).await, granted(1));
@@ -75,7 +75,7 @@ pub(super) async fn capped_number_is_skipped_in_every_campaign<L: Ledger>(scene:
     assert_eq!(scene.ledger.begin_envelope(intent).await.unwrap(), capped_permit(&[9]));
 }
 
-pub(super) async fn cap_counts_doubt_but_not_unsent_messages<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn cap_counts_doubt_but_not_unsent_messages(scene: Scene) {
     let once = [cap(1, DAY)];
     begin_capped(&scene, 1, &[]).await;
     begin_capped(&scene, 2, &[]).await;
@@ -103,11 +103,11 @@ pub(super) async fn cap_counts_doubt_but_not_unsent_messages<L: Ledger>(scene: S
     assert_eq!(begin_capped(&scene, 3, &once).await, capped_permit(&[6]));
 }
 
-pub(super) async fn cap_ignores_only_the_attempt_that_a_row_repeats<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn cap_ignores_only_the_attempt_that_a_row_repeats(scene: Scene) {
     let caps = vec![cap(1, DAY)];
     assert_eq!(begin_capped(&scene, 1, &caps).await, granted(1));
     scene.settle_envelope(1, [in_doubt(), in_doubt()]).await;
-    let repeating = |scene: &Scene<L>, repeated: &[u32]| {
+    let repeating = |scene: &Scene, repeated: &[u32]| {
         let bounds = Bounds { caps: caps.clone(), repeated: repeated.iter().copied().collect(), ..Bounds::default() };
         Intent { bounds: Some(Arc::new(bounds)), ..scene.new_intent(1, scene.lease) }
     };
@@ -119,7 +119,7 @@ pub(super) async fn cap_ignores_only_the_attempt_that_a_row_repeats<L: Ledger>(s
     assert_eq!(permit, capped_permit(&[2, 3]), "messages of other runs count");
 }
 
-pub(super) async fn cap_counts_messages_that_receipts_prove<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn cap_counts_messages_that_receipts_prove(scene: Scene) {
     let once = [cap(1, DAY)];
     begin_capped(&scene, 1, &[]).await;
     begin_capped(&scene, 2, &[]).await;
@@ -155,7 +155,7 @@ pub(super) async fn cap_counts_messages_that_receipts_prove<L: Ledger>(scene: Sc
     assert_eq!(list_capped_rows(&scene, &[cap(2, DAY)], false).await, [0; 0], "each message counts once");
 }
 
-pub(super) async fn cap_counts_a_message_sent_again_once<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn cap_counts_a_message_sent_again_once(scene: Scene) {
     let (once, twice) = ([cap(1, DAY)], [cap(2, DAY)]);
     begin_capped(&scene, 1, &once).await;
     scene.settle_envelope(1, [not_sent(), rejected()]).await;
@@ -181,7 +181,7 @@ pub(super) async fn cap_counts_a_message_sent_again_once<L: Ledger>(scene: Scene
     assert_eq!(list_capped_rows(&scene, &twice, false).await, [4], "the rejected message was sent too");
 }
 
-pub(super) async fn cap_counts_live_campaigns_and_loopback_separately<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn cap_counts_live_campaigns_and_loopback_separately(scene: Scene) {
     let once = [cap(1, DAY)];
     let policy = |loopback, purpose| SuppressionPolicy { loopback, purpose, ..SuppressionPolicy::default() };
     let mut scene = scene;
@@ -209,7 +209,7 @@ pub(super) async fn cap_counts_live_campaigns_and_loopback_separately<L: Ledger>
     assert_eq!(begin_capped(&scene, 1, &once).await, capped_permit(&[2, 3]));
 }
 
-pub(super) async fn cap_counts_messages_to_a_forgotten_number<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn cap_counts_messages_to_a_forgotten_number(scene: Scene) {
     let once = cap(1, DAY);
     begin_capped(&scene, 1, &[once]).await;
     scene.settle_envelope(1, [accepted(), accepted()]).await;
@@ -222,7 +222,7 @@ pub(super) async fn cap_counts_messages_to_a_forgotten_number<L: Ledger>(scene: 
     assert_eq!(begin_capped(&scene, 1, &[once]).await, capped_permit(&[2, 3]));
 }
 
-pub(super) async fn cap_counts_assistant_messages_but_not_tests<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn cap_counts_assistant_messages_but_not_tests(scene: Scene) {
     let once = [cap(1, DAY)];
     let single = async |campaign: &str, to: u32, caps: &[FrequencyCap]| {
         let (kind, policy) = (OperationKind::Pipeline, SuppressionPolicy::default());

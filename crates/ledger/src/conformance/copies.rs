@@ -3,10 +3,10 @@
 use std::io::Read as _;
 
 use super::scene::*;
-use crate::{CampaignLock, Copies, CopiesPurpose, Ledger, LedgerError, Run, RunId, StrayCopies};
+use crate::{CampaignLock, Copies, CopiesPurpose, LedgerError, Run, RunId, StrayCopies};
 
 /// Freezes copies for a run of the locked campaign.
-async fn freeze_copies<L: Ledger>(scene: &Scene<L>, lock: &CampaignLock, run: &Run, [inputs, list]: [&str; 2]) {
+async fn freeze_copies(scene: &Scene, lock: &CampaignLock, run: &Run, [inputs, list]: [&str; 2]) {
     let mut copies = scene.ledger.prepare_copies(CopiesPurpose::NewRun(lock)).await.unwrap();
     let mut writer = copies.list_writer().unwrap();
     // In pieces, as when a list is read.
@@ -22,7 +22,7 @@ fn read_copies(copies: &Copies) -> [String; 2] {
     [String::from_utf8(copies.inputs().to_vec()).unwrap(), list]
 }
 
-pub(super) async fn copies_can_be_replaced_repeatedly<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn copies_can_be_replaced_repeatedly(scene: Scene) {
     freeze_copies(&scene, &scene.lock, &scene.run, ["before", "phone\n380501234567\n"]).await;
     let before = scene.ledger.load_copies(&scene.run).await.unwrap();
     for inputs in ["once", "twice"] {
@@ -41,11 +41,11 @@ pub(super) async fn copies_can_be_replaced_repeatedly<L: Ledger>(scene: Scene<L>
 }
 
 /// A run that is missing from the ledger.
-fn unknown_run<L>(scene: &Scene<L>) -> Run {
+fn unknown_run(scene: &Scene) -> Run {
     Run { key: RunId(99), number: 99, ..scene.run.clone() }
 }
 
-pub(super) async fn copies_read_back_byte_for_byte_each_time<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn copies_read_back_byte_for_byte_each_time(scene: Scene) {
     let next = scene.ledger.create_run(&new_run(2), None).await.unwrap().expect("a run");
     freeze_copies(&scene, &scene.lock, &scene.run, ["{\r\n\u{feff}}", "phone\r\n1\n\n"]).await;
     freeze_copies(&scene, &scene.lock, &next, ["", ""]).await;
@@ -60,13 +60,13 @@ pub(super) async fn copies_read_back_byte_for_byte_each_time<L: Ledger>(scene: S
     assert_eq!(read_copies(&scene.ledger.load_copies(&next).await.unwrap()), ["", ""]);
 }
 
-pub(super) async fn missing_copies_are_reported_with_their_location<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn missing_copies_are_reported_with_their_location(scene: Scene) {
     let result = scene.ledger.load_copies(&scene.run).await;
     let Err(LedgerError::CopiesUnreadable { place, reason }) = &result else { panic!("{result:?}") };
     assert!(place.contains("sale@1") && !reason.is_empty(), "{result:?}");
 }
 
-pub(super) async fn abandoned_start_leaves_only_the_copies_of_others<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn abandoned_start_leaves_only_the_copies_of_others(scene: Scene) {
     let other = scene.ledger.acquire_campaign_lock("sale", "other").await.unwrap().expect("the campaign is not locked");
     let mut other_copies = scene.ledger.prepare_copies(CopiesPurpose::NewRun(&other)).await.unwrap();
     other_copies.list_writer().unwrap().write_all(b"theirs").unwrap();
@@ -89,7 +89,7 @@ pub(super) async fn abandoned_start_leaves_only_the_copies_of_others<L: Ledger>(
     assert_eq!(read_copies(&scene.ledger.load_copies(&next).await.unwrap()), ["other", "theirs"]);
 }
 
-pub(super) async fn stray_copies_are_listed_until_set_aside<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn stray_copies_are_listed_until_set_aside(scene: Scene) {
     freeze_copies(&scene, &scene.lock, &scene.run, ["known", "phone\n"]).await;
     assert_eq!(scene.ledger.list_stray_copies().await.unwrap(), []);
     let unknown = unknown_run(&scene);
@@ -104,7 +104,7 @@ pub(super) async fn stray_copies_are_listed_until_set_aside<L: Ledger>(scene: Sc
     assert_eq!(read_copies(&scene.ledger.load_copies(&scene.run).await.unwrap()), ["known", "phone\n"]);
 }
 
-pub(super) async fn run_has_its_own_copies_despite_strays_with_its_name<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn run_has_its_own_copies_despite_strays_with_its_name(scene: Scene) {
     // After the loss of a ledger, run names are assigned again.
     for inputs in ["before", "now"] {
         freeze_copies(&scene, &scene.lock, &scene.run, [inputs, "phone\n"]).await;

@@ -8,12 +8,12 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::scene::*;
 use crate::{
-    Allowance, EnvelopeFilter, EnvelopeReader, EnvelopeRecord, Intent, Ledger, Permit, RateRequest, RowState,
-    RunUpdate, Settlement, SlotPermit, SlotWait, StopRequest,
+    Allowance, EnvelopeFilter, EnvelopeReader, EnvelopeRecord, Intent, Permit, RateRequest, RowState, RunUpdate,
+    Settlement, SlotPermit, SlotWait, StopRequest,
 };
 use campaign_core::domain::{Chain, OperationKind};
 
-pub(super) async fn intent_needs_the_lease_and_no_stop_request<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn intent_needs_the_lease_and_no_stop_request(scene: Scene) {
     assert_eq!(scene.begin_envelope(1, scene.lease).await, granted(1));
     assert_eq!(scene.begin_envelope(2, scene.forged_lease()).await, Permit::Lost);
     scene.ledger.update_runs(vec![scene.run.key], RunUpdate::Stop(StopRequest::Stop)).await.unwrap();
@@ -21,7 +21,7 @@ pub(super) async fn intent_needs_the_lease_and_no_stop_request<L: Ledger>(scene:
     assert_eq!(scene.ledger.list_envelope_summaries(scene.run.key).await.unwrap().len(), 1);
 }
 
-pub(super) async fn claim_puts_open_envelopes_in_doubt_and_ends_the_lease<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn claim_puts_open_envelopes_in_doubt_and_ends_the_lease(scene: Scene) {
     scene.begin_envelope(1, scene.lease).await;
     scene.begin_envelope(2, scene.lease).await;
     scene.settle_envelope(2, [accepted(), rejected()]).await;
@@ -34,7 +34,7 @@ pub(super) async fn claim_puts_open_envelopes_in_doubt_and_ends_the_lease<L: Led
     assert_eq!(scene.begin_envelope(3, claim.lease).await, granted(3));
 }
 
-pub(super) async fn late_answer_counts_unless_it_proves_nothing_was_sent<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn late_answer_counts_unless_it_proves_nothing_was_sent(scene: Scene) {
     scene.begin_envelope(1, scene.lease).await;
     scene.claim_again().await;
     scene.settle_envelope(1, [accepted(), not_sent()]).await;
@@ -43,7 +43,7 @@ pub(super) async fn late_answer_counts_unless_it_proves_nothing_was_sent<L: Ledg
     assert_eq!(scene.outcome_states(1).await, [RowState::Accepted, RowState::InDoubt], "proven outcomes stay");
 }
 
-pub(super) async fn rate_limit_delays_the_next_envelope_of_any_sender<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn rate_limit_delays_the_next_envelope_of_any_sender(scene: Scene) {
     let mut intent = scene.new_intent(1, scene.lease);
     intent.account = Allowance::new("account", Some(0.5));
     assert_eq!(scene.ledger.begin_envelope(intent.clone()).await.unwrap(), granted(1));
@@ -66,7 +66,7 @@ pub(super) async fn rate_limit_delays_the_next_envelope_of_any_sender<L: Ledger>
     assert!(scene.port().reserve_rate(&Allowance::new("other", None), 1).await.unwrap().time > Duration::from_secs(59));
 }
 
-pub(super) async fn inquiries_leave_the_account_rate_to_messages<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn inquiries_leave_the_account_rate_to_messages(scene: Scene) {
     let (account, longest) = (Allowance::new("account", Some(0.5)), Duration::from_secs(5));
     let ask = async |account: &Allowance| {
         scene.ledger.use_rate_limit(account, RateRequest::Inquiry { longest }).await.unwrap()
@@ -90,17 +90,17 @@ pub(super) async fn inquiries_leave_the_account_rate_to_messages<L: Ledger>(scen
     assert!(matches!(ask(&Allowance::new("other", None)).await, SlotPermit::Granted { .. }));
 }
 
-pub(super) async fn envelope_reader_returns_each_envelope_once_in_order<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn envelope_reader_returns_each_envelope_once_in_order(scene: Scene) {
     let numbers: Vec<u32> = (1..=600).collect();
     futures_util::future::join_all(numbers.iter().map(|number| scene.begin_envelope(*number, scene.lease))).await;
-    let (mut reader, mut numbers_read) = (EnvelopeReader::new(&scene.ledger, scene.run.key), Vec::new());
+    let (mut reader, mut numbers_read) = (EnvelopeReader::new(&*scene.ledger, scene.run.key), Vec::new());
     while let Some(envelope) = reader.next_envelope().await.unwrap() {
         numbers_read.push(envelope.envelope);
     }
     assert_eq!(numbers_read, numbers);
 }
 
-pub(super) async fn answer_body_is_kept_until_a_later_answer_has_one<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn answer_body_is_kept_until_a_later_answer_has_one(scene: Scene) {
     let evidence = async || load_all_envelopes(&scene).await.remove(0).evidence;
     let settle = async |evidence: Option<&str>| {
         let evidence = evidence.map(str::to_owned);
@@ -124,7 +124,7 @@ pub(super) async fn answer_body_is_kept_until_a_later_answer_has_one<L: Ledger>(
     assert!(evidence().await.is_some_and(|text| text.starts_with('a') && text.ends_with("b\u{1f600}")));
 }
 
-pub(super) async fn answer_after_the_end_of_a_run_is_counted<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn answer_after_the_end_of_a_run_is_counted(scene: Scene) {
     scene.begin_envelope(1, scene.lease).await;
     let next = scene.claim_again().await;
     scene.settle_envelope(1, [in_doubt(), in_doubt()]).await;
@@ -136,7 +136,7 @@ pub(super) async fn answer_after_the_end_of_a_run_is_counted<L: Ledger>(scene: S
     assert_eq!((counts.iter().collect::<Vec<_>>(), parts), (expected.to_vec(), 2));
 }
 
-pub(super) async fn envelope_numbers_are_unique_across_senders<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn envelope_numbers_are_unique_across_senders(scene: Scene) {
     let mut numbers = Vec::new();
     let mut lease = scene.lease;
     for envelope in 1..=9 {
@@ -154,7 +154,7 @@ pub(super) async fn envelope_numbers_are_unique_across_senders<L: Ledger>(scene:
     assert_eq!(numbers, (1..=9).collect::<Vec<_>>());
 }
 
-pub(super) async fn envelope_keeps_its_operation_kind<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn envelope_keeps_its_operation_kind(scene: Scene) {
     let kinds = [OperationKind::ViberSms, OperationKind::Sms, OperationKind::Hlr];
     for (envelope, kind) in (1..).zip(kinds) {
         scene.ledger.begin_envelope(Intent { kind, ..scene.new_intent(envelope, scene.lease) }).await.unwrap();
@@ -163,7 +163,7 @@ pub(super) async fn envelope_keeps_its_operation_kind<L: Ledger>(scene: Scene<L>
     assert_eq!(envelopes.iter().map(|envelope| envelope.kind).collect::<Vec<_>>(), kinds);
 }
 
-pub(super) async fn pipeline_channels_are_recorded_by_row<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn pipeline_channels_are_recorded_by_row(scene: Scene) {
     let (one, other) = ("viber sms".parse().unwrap(), "sms viber".parse().unwrap());
     let chains: [&[Chain]; 3] = [&[one, one], &[one, other], &[Chain::UNKNOWN, one]];
     for (envelope, chains) in (1..).zip(chains) {
@@ -183,7 +183,7 @@ pub(super) async fn pipeline_channels_are_recorded_by_row<L: Ledger>(scene: Scen
     }
 }
 
-pub(super) async fn late_envelope_is_not_recorded_and_takes_no_slot<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn late_envelope_is_not_recorded_and_takes_no_slot(scene: Scene) {
     let by = |envelope, seconds: i64, rate| {
         let leave_by = Some(Timestamp::now() + SignedDuration::from_secs(seconds));
         let account = Allowance::new("account", rate);
@@ -205,7 +205,7 @@ pub(super) async fn late_envelope_is_not_recorded_and_takes_no_slot<L: Ledger>(s
 }
 
 /// Makes concurrent calls, as an engine does.
-pub(super) async fn concurrent_envelopes_match_sequential_envelopes<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn concurrent_envelopes_match_sequential_envelopes(scene: Scene) {
     // Twice as many are requested at once, and all fit into one batch, so they keep their order.
     const ENVELOPES: u32 = 32;
     let begin = |envelope: u32, lease| scene.ledger.begin_envelope(scene.new_intent(envelope, lease));
@@ -271,6 +271,6 @@ pub(super) async fn concurrent_envelopes_match_sequential_envelopes<L: Ledger>(s
     assert!(refusals.into_iter().all(|permit| permit.unwrap() == Permit::StopRequested));
 }
 
-async fn load_all_envelopes<L: Ledger>(scene: &Scene<L>) -> Vec<EnvelopeRecord> {
+async fn load_all_envelopes(scene: &Scene) -> Vec<EnvelopeRecord> {
     scene.ledger.load_envelopes(scene.run.key, EnvelopeFilter::Numbers(1..=u32::MAX)).await.unwrap()
 }

@@ -11,7 +11,7 @@ use super::bounds::with_second_run;
 use super::scene::*;
 use crate::{
     AdditionMode, BlockRequest, Bounds, CapQuery, ConsentBlockBuilder, ConsentEvidence, EnvelopeFilter, ForgetOrder,
-    Intent, Ledger, LedgerError, NewNotification, NewReceipt, NumberFilter, OPTED_OUT, OptIn, OptOut, OptOutFilter,
+    Intent, LedgerError, NewNotification, NewReceipt, NumberFilter, OPTED_OUT, OptIn, OptOut, OptOutFilter,
     OptOutReach, OptOutRemoval, OptOutScope, Ownership, Permit, PurgeOrder, ReceiptOutcome, RemovalTarget, RowSpan,
     RowState, Run, RunEnd, RunFilter, RunId, RunProgress, RunUpdate, Settlement, StateCounts, SuppressionPolicy,
 };
@@ -36,7 +36,7 @@ fn forget_order(row: u32, rows: Vec<(RunId, RoaringBitmap)>) -> ForgetOrder {
 }
 
 /// Forgets the number of a row of the scene's run.
-pub(super) async fn forget_row<L: Ledger>(scene: &Scene<L>, row: u32) {
+pub(super) async fn forget_row(scene: &Scene, row: u32) {
     scene.ledger.forget_number(forget_order(row, vec![(scene.run.key, RoaringBitmap::from([row]))])).await.unwrap();
 }
 
@@ -48,7 +48,7 @@ fn reply_receipt(row: u32, run: RunId) -> NewReceipt {
     NewReceipt { run, row: Row::new(row), order: None, receipt, opt_out: None, opt_in: None }
 }
 
-pub(super) async fn forgetting_erases_only_the_forgotten_number_everywhere<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn forgetting_erases_only_the_forgotten_number_everywhere(scene: Scene) {
     scene.begin_envelope(1, scene.lease).await;
     scene.begin_envelope(2, scene.lease).await;
     let reported = |row: u32| format!("no route to {}", phone(row));
@@ -93,7 +93,7 @@ pub(super) async fn forgetting_erases_only_the_forgotten_number_everywhere<L: Le
     assert!(receipts[0].1.len() == 2 && receipts[0].1.iter().all(|stored| stored.receipt.replies.is_empty()));
 }
 
-pub(super) async fn forgotten_number_is_guarded_and_suppressed_by_its_hash<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn forgotten_number_is_guarded_and_suppressed_by_its_hash(scene: Scene) {
     scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [accepted(), rejected()]).await;
     forget_row(&scene, 2).await;
@@ -122,7 +122,7 @@ pub(super) async fn forgotten_number_is_guarded_and_suppressed_by_its_hash<L: Le
     assert_eq!(scene.guarded_rows().await, [2], "the row still has its message");
 }
 
-pub(super) async fn forgotten_number_stays_on_the_list_by_its_hash<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn forgotten_number_stays_on_the_list_by_its_hash(scene: Scene) {
     let (reason, source) = (format!("{} called", phone(2)).into(), format!("SMS from {}", phone(2)).into());
     let reported = OptOut { reason, source, ..opt_out(phone(2)) };
     scene.ledger.add_opt_outs(vec![reported.clone(), opt_out(phone(3))].into(), AdditionMode::Add).await.unwrap();
@@ -141,7 +141,7 @@ fn digits(row: u32) -> String {
     phone(row).to_u64().to_string()
 }
 
-pub(super) async fn number_is_erased_from_texts_that_mention_it<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn number_is_erased_from_texts_that_mention_it(scene: Scene) {
     let text = format!("{} and {} called", phone(2), phone(3));
     let target = RemovalTarget::Number { phone: phone(2), scope: None };
     let removal = OptOutRemoval { target, by: "olena".into(), why: Some(text.clone().into()) };
@@ -160,7 +160,7 @@ pub(super) async fn number_is_erased_from_texts_that_mention_it<L: Ledger>(scene
     }
 }
 
-pub(super) async fn number_is_erased_from_a_repeated_opt_out<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn number_is_erased_from_a_repeated_opt_out(scene: Scene) {
     let at = |second| Timestamp::from_second(second).unwrap();
     let repeated = OptOut { at: at(1_900_000_000), reason: format!("{} called", phone(2)).into(), ..opt_out(phone(2)) };
     for opt_out in [OptOut { at: at(10), ..repeated.clone() }, repeated.clone()] {
@@ -175,7 +175,7 @@ pub(super) async fn number_is_erased_from_a_repeated_opt_out<L: Ledger>(scene: S
     assert!(listed.len() == 1 && !format!("{listed:?}").contains(&digits(2)), "{listed:?}");
 }
 
-pub(super) async fn planned_rows_of_a_forgotten_number_are_skipped_once<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn planned_rows_of_a_forgotten_number_are_skipped_once(scene: Scene) {
     let rows = RoaringBitmap::from([7, 9]);
     scene.ledger.forget_number(forget_order(7, vec![(scene.run.key, rows)])).await.unwrap();
     let excluded = scene.ledger.load_excluded_rows(scene.run.key).await.unwrap();
@@ -184,7 +184,7 @@ pub(super) async fn planned_rows_of_a_forgotten_number_are_skipped_once<L: Ledge
     assert_eq!((excluded.count_rows(RowState::Skipped), excluded.count_rows(RowState::Invalid)), (1, 1));
 }
 
-pub(super) async fn forgotten_rows_wait_until_removal_from_copies_is_recorded<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn forgotten_rows_wait_until_removal_from_copies_is_recorded(scene: Scene) {
     assert_eq!(scene.ledger.list_rows_to_forget().await.unwrap(), []);
     forget_row(&scene, 3).await;
     forget_row(&scene, 5).await;
@@ -207,7 +207,7 @@ fn final_counts() -> StateCounts {
 
 /// Sends rows 2 to 5 in two envelopes, with row 3 rejected, then ends and purges the scene's run with these cancelled
 /// numbers.
-async fn purge_run<L: Ledger>(scene: &Scene<L>, cancelled: RoaringTreemap) -> Run {
+async fn purge_run(scene: &Scene, cancelled: RoaringTreemap) -> Run {
     scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [accepted(), rejected()]).await;
     scene.begin_envelope(2, scene.lease).await;
@@ -221,7 +221,7 @@ async fn purge_run<L: Ledger>(scene: &Scene<L>, cancelled: RoaringTreemap) -> Ru
     counted
 }
 
-pub(super) async fn purged_run_keeps_its_counts_but_no_rows<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn purged_run_keeps_its_counts_but_no_rows(scene: Scene) {
     let before = purge_run(&scene, RoaringTreemap::new()).await;
     let (ledger, key) = (scene.port(), scene.run.key);
     assert!(ledger.list_envelope_summaries(key).await.unwrap().is_empty());
@@ -245,7 +245,7 @@ pub(super) async fn purged_run_keeps_its_counts_but_no_rows<L: Ledger>(scene: Sc
     assert!(scene.reload_run().await.current_counts().is_some());
 }
 
-pub(super) async fn numbers_of_a_purged_run_stay_guarded_and_capped<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn numbers_of_a_purged_run_stay_guarded_and_capped(scene: Scene) {
     let month = FrequencyCap { messages: 1, period: Duration::from_secs(30 * 86_400) };
     purge_run(&scene, RoaringTreemap::new()).await;
     assert_eq!(scene.guarded_rows().await, [2, 4, 5], "rejected rows have no message");
@@ -269,7 +269,7 @@ pub(super) async fn numbers_of_a_purged_run_stay_guarded_and_capped<L: Ledger>(s
     assert_eq!(permit, Permit::Capped(vec![Row::new(2)]));
 }
 
-pub(super) async fn cancelled_numbers_of_a_purged_run_are_kept_as_hashes<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn cancelled_numbers_of_a_purged_run_are_kept_as_hashes(scene: Scene) {
     let numbers = [phone(8), phone(9)].map(|phone| phone.to_u64()).into_iter().collect();
     purge_run(&scene, numbers).await;
     let cancelled_numbers = scene.ledger.load_numbers(NumberFilter::Cancelled(scene.run.key)).await.unwrap();
@@ -278,7 +278,7 @@ pub(super) async fn cancelled_numbers_of_a_purged_run_are_kept_as_hashes<L: Ledg
     assert_eq!(scene.ledger.load_numbers(NumberFilter::Sent(&[scene.run.key])).await.unwrap().len(), 3);
 }
 
-pub(super) async fn claimed_or_changed_run_is_not_purged<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn claimed_or_changed_run_is_not_purged(scene: Scene) {
     scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [accepted(), rejected()]).await;
     let assert_refused = async |counted: Run| {
@@ -304,7 +304,7 @@ pub(super) async fn claimed_or_changed_run_is_not_purged<L: Ledger>(scene: Scene
     assert_eq!(scene.reload_run().await.counts, Some((final_counts(), 7)));
 }
 
-pub(super) async fn purged_run_cannot_be_claimed_or_drawn_from<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn purged_run_cannot_be_claimed_or_drawn_from(scene: Scene) {
     purge_run(&scene, RoaringTreemap::new()).await;
     let claim = scene.ledger.claim_run(&scene.lock, scene.run.key).await;
     assert!(matches!(claim, Err(LedgerError::Purged { .. })), "{claim:?}");
@@ -323,7 +323,7 @@ pub(super) async fn purged_run_cannot_be_claimed_or_drawn_from<L: Ledger>(scene:
 }
 
 /// Stores evidence for rows 2 to 4 and 7, in two blocks. Returns `false` if the ledger cannot store evidence.
-async fn store_consents<L: Ledger>(scene: &Scene<L>) -> bool {
+async fn store_consents(scene: &Scene) -> bool {
     // The tables of the previous version cannot store this evidence.
     if !scene.ledger.properties().stores_consents {
         return false;
@@ -341,7 +341,7 @@ async fn store_consents<L: Ledger>(scene: &Scene<L>) -> bool {
     true
 }
 
-async fn list_consent_sources<L: Ledger>(scene: &Scene<L>, first: u32, last: u32) -> Vec<(u32, String)> {
+async fn list_consent_sources(scene: &Scene, first: u32, last: u32) -> Vec<(u32, String)> {
     let rows = RowSpan { first: Row::new(first), last: Row::new(last) };
     let found = scene.ledger.load_consents(scene.run.key, rows).await.unwrap();
     for ConsentEvidence { row, value, at, source: _, wording } in &found {
@@ -350,7 +350,7 @@ async fn list_consent_sources<L: Ledger>(scene: &Scene<L>, first: u32, last: u32
     found.into_iter().map(|evidence| (evidence.row.get(), evidence.source)).collect()
 }
 
-pub(super) async fn evidence_of_consent_is_kept_by_row_until_forgotten<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn evidence_of_consent_is_kept_by_row_until_forgotten(scene: Scene) {
     if !store_consents(&scene).await {
         return;
     }
@@ -364,14 +364,14 @@ pub(super) async fn evidence_of_consent_is_kept_by_row_until_forgotten<L: Ledger
     assert_eq!(list_consent_sources(&scene, 2, 9).await, [2, 4].map(source));
 }
 
-pub(super) async fn evidence_of_consent_is_purged_with_its_run<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn evidence_of_consent_is_purged_with_its_run(scene: Scene) {
     if store_consents(&scene).await {
         purge_run(&scene, RoaringTreemap::new()).await;
         assert_eq!(list_consent_sources(&scene, 2, 9).await, []);
     }
 }
 
-pub(super) async fn forgotten_number_stays_cancelled_and_known_by_its_row<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn forgotten_number_stays_cancelled_and_known_by_its_row(scene: Scene) {
     scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [accepted(), rejected()]).await;
     let key = scene.run.key;

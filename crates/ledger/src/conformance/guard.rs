@@ -2,12 +2,11 @@
 
 use super::scene::*;
 use crate::{
-    Ledger, NumberFilter, RepeatCheck, RepeatPlace, RepeatRequest, RetriedRow, RetryOrder, RowUpdate, SentRow,
-    Settlement,
+    NumberFilter, RepeatCheck, RepeatPlace, RepeatRequest, RetriedRow, RetryOrder, RowUpdate, SentRow, Settlement,
 };
 use campaign_core::domain::{Chain, Row};
 
-pub(super) async fn guard_covers_every_number_that_may_have_a_message<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn guard_covers_every_number_that_may_have_a_message(scene: Scene) {
     for envelope in 1..=3 {
         scene.begin_envelope(envelope, scene.lease).await;
     }
@@ -20,7 +19,7 @@ pub(super) async fn guard_covers_every_number_that_may_have_a_message<L: Ledger>
     assert_eq!(rows.iter().collect::<Vec<_>>(), guarded, "the rows that have them");
 }
 
-pub(super) async fn guard_follows_events_and_decisions<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn guard_follows_events_and_decisions(scene: Scene) {
     scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [in_doubt(), in_doubt()]).await;
     assert_eq!(scene.guarded_rows().await, [2, 3]);
@@ -37,7 +36,7 @@ pub(super) async fn guard_follows_events_and_decisions<L: Ledger>(scene: Scene<L
     assert_eq!(scene.guarded_rows().await, [2, 3], "rejected rows have no message");
 }
 
-pub(super) async fn guard_covers_late_answers_and_all_named_runs<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn guard_covers_late_answers_and_all_named_runs(scene: Scene) {
     scene.begin_envelope(1, scene.lease).await;
     scene.claim_again().await;
     assert_eq!(scene.guarded_rows().await, [2, 3], "open intents of the previous owner");
@@ -54,7 +53,7 @@ pub(super) async fn guard_covers_late_answers_and_all_named_runs<L: Ledger>(scen
     assert!([2, 4, 5].iter().all(|&row| both.contains(phone(row))) && both.len() == 3, "{both:?}");
 }
 
-pub(super) async fn retry_guards_its_row_from_the_intent_until_a_rejection<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn retry_guards_its_row_from_the_intent_until_a_rejection(scene: Scene) {
     scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [rejected(), accepted()]).await;
     let order = RetryOrder { rows: vec![RetriedRow { row: Row::new(2), envelope: 1 }], by: author(), random: 1 };
@@ -76,7 +75,7 @@ pub(super) async fn retry_guards_its_row_from_the_intent_until_a_rejection<L: Le
 }
 
 /// Reserves the place of a message. `None` if the ledger's tables do not support reservations.
-async fn reserve_place<L: Ledger>(scene: &Scene<L>, message: &str, again: bool) -> Option<Result<RepeatPlace, u64>> {
+async fn reserve_place(scene: &Scene, message: &str, again: bool) -> Option<Result<RepeatPlace, u64>> {
     let request = RepeatRequest::Reserve { message: message.as_bytes().to_vec(), again };
     match scene.ledger.check_repeat(request).await.unwrap() {
         RepeatCheck::Taken(place) => Some(Ok(place)),
@@ -86,12 +85,12 @@ async fn reserve_place<L: Ledger>(scene: &Scene<L>, message: &str, again: bool) 
     }
 }
 
-async fn was_sent<L: Ledger>(scene: &Scene<L>, message: &str) -> bool {
+async fn was_sent(scene: &Scene, message: &str) -> bool {
     let found = scene.ledger.check_repeat(RepeatRequest::Look(message.as_bytes().to_vec())).await.unwrap();
     matches!(found, RepeatCheck::Repeated(_))
 }
 
-pub(super) async fn repeat_place_blocks_a_message_until_it_is_released<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn repeat_place_blocks_a_message_until_it_is_released(scene: Scene) {
     assert!(!was_sent(&scene, "380 Hi").await);
     // Tables of the previous version do not support reservations.
     let Some(first) = reserve_place(&scene, "380 Hi", false).await else { return };
@@ -113,7 +112,7 @@ pub(super) async fn repeat_place_blocks_a_message_until_it_is_released<L: Ledger
     assert!(matches!(reserve_place(&scene, "380 Hi", false).await, Some(Ok(_))));
 }
 
-pub(super) async fn repeat_place_goes_to_one_of_many_callers<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn repeat_place_goes_to_one_of_many_callers(scene: Scene) {
     let takes = (0..8).map(|_| async { reserve_place(&scene, "380 Hi", false).await });
     let results = futures_util::future::join_all(takes).await;
     let permits: Vec<_> = results.into_iter().flatten().collect();

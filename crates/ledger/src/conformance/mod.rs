@@ -21,35 +21,38 @@ mod schedules;
 mod shards;
 mod suppression;
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use tempfile::TempDir;
 
 use self::cluster::Cluster;
 use self::scene::Scene;
+use super::Ledger;
 use super::memory::{LedgerContents, MemoryLedger};
 use super::postgres::{PostgresAddress, PostgresLedger};
 use super::sqlite::SqliteLedger;
 
 /// A new ledger in memory, which needs no folder.
-async fn memory(_: &TempDir) -> Option<MemoryLedger> {
-    Some(MemoryLedger::new(LedgerContents::default(), Timestamp::now))
+async fn memory(_: &TempDir) -> Option<Arc<dyn Ledger>> {
+    Some(Arc::new(MemoryLedger::new(LedgerContents::default(), Timestamp::now)))
 }
 
 /// A new SQLite ledger in this folder.
-async fn sqlite(folder: &TempDir) -> Option<SqliteLedger> {
-    Some(SqliteLedger::open(&folder.path().join("ledger"), Timestamp::now).await.expect("a ledger"))
+async fn sqlite(folder: &TempDir) -> Option<Arc<dyn Ledger>> {
+    Some(Arc::new(SqliteLedger::open(&folder.path().join("ledger"), Timestamp::now).await.expect("a ledger")))
 }
 
 /// A new ledger in a database of a separate server. `None` if no server can be started.
-async fn postgres(folder: &TempDir) -> Option<PostgresLedger> {
+async fn postgres(folder: &TempDir) -> Option<Arc<dyn Ledger>> {
     let address = PostgresAddress::parse(&Cluster::shared()?.create_database()).expect("an address");
-    Some(PostgresLedger::open(&address, folder.path()).await.expect("a ledger"))
+    Some(Arc::new(PostgresLedger::open(&address, folder.path()).await.expect("a ledger")))
 }
 
 /// A new PostgreSQL ledger with the tables of the previous version, which some machines still use.
-async fn postgres_with_previous_tables(folder: &TempDir) -> Option<PostgresLedger> {
+async fn postgres_with_previous_tables(folder: &TempDir) -> Option<Arc<dyn Ledger>> {
     let address = PostgresAddress::parse(&Cluster::shared()?.create_database()).expect("an address");
-    Some(PostgresLedger::open_previous_version(&address, folder.path()).await.expect("a ledger"))
+    Some(Arc::new(PostgresLedger::open_previous_version(&address, folder.path()).await.expect("a ledger")))
 }
 
 /// Runs each promise as a separate test for each adapter.

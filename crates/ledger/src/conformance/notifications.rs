@@ -30,7 +30,7 @@ fn keys(notifications: &[Notification]) -> Vec<i64> {
     notifications.iter().map(|one| one.key).collect()
 }
 
-pub(super) async fn taken_notification_returns_until_it_was_sent<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn taken_notification_returns_until_it_was_sent(scene: Scene) {
     let ledger = scene.port();
     assert!(ledger.take_notifications(LONG, LONG).await.unwrap().is_empty());
     queue(ledger, vec![new_notification("a", "one"), new_notification("b", "two")]).await;
@@ -49,7 +49,7 @@ pub(super) async fn taken_notification_returns_until_it_was_sent<L: Ledger>(scen
     assert!(ledger.take_notifications(NOW, LONG).await.unwrap().is_empty());
 }
 
-pub(super) async fn related_notifications_are_taken_together_and_spaced<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn related_notifications_are_taken_together_and_spaced(scene: Scene) {
     let ledger = scene.port();
     queue(ledger, vec![new_notification("a", "one")]).await;
     let first = ledger.take_notifications(LONG, LONG).await.unwrap();
@@ -71,7 +71,7 @@ pub(super) async fn related_notifications_are_taken_together_and_spaced<L: Ledge
     assert_eq!(texts_and_attempts(&last), [("three", 1)]);
 }
 
-pub(super) async fn run_end_and_its_notifications_are_one_commit<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn run_end_and_its_notifications_are_one_commit(scene: Scene) {
     let end = RunEnd { notifications: vec![new_notification("a", "the end")], ..run_end() };
     scene.ledger.end_run(scene.forged_lease(), end.clone()).await.unwrap();
     let notifications = scene.ledger.take_notifications(NOW, LONG).await.unwrap();

@@ -4,7 +4,7 @@ use futures_util::future::join;
 use jiff::{SignedDuration, Timestamp};
 
 use super::scene::*;
-use crate::{Approval, ApprovalFilter, Ledger, Plan, PlanRecord, RunFilter, RunProgress};
+use crate::{Approval, ApprovalFilter, Plan, PlanRecord, RunFilter, RunProgress};
 
 fn days_ago(days: i64) -> Timestamp {
     let now = Timestamp::from_microsecond(Timestamp::now().as_microsecond()).unwrap();
@@ -25,7 +25,7 @@ fn digests(plans: &[Plan]) -> Vec<&str> {
     plans.iter().map(|plan| plan.digest.as_str()).collect()
 }
 
-pub(super) async fn plan_is_found_by_digest_prefix_for_thirty_days<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn plan_is_found_by_digest_prefix_for_thirty_days(scene: Scene) {
     let ledger = scene.port();
     for (digest, days) in [("ab01", 29), ("ab02", 1), ("ab03", 31), ("cd04", 0)] {
         ledger.store_record(PlanRecord::Plan(plan(digest, days_ago(days)))).await.unwrap();
@@ -40,7 +40,7 @@ pub(super) async fn plan_is_found_by_digest_prefix_for_thirty_days<L: Ledger>(sc
     assert_eq!(ledger.find_plans("ab01").await.unwrap(), [again]);
 }
 
-pub(super) async fn approval_is_used_once_by_concurrent_callers<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn approval_is_used_once_by_concurrent_callers(scene: Scene) {
     let ledger = scene.port();
     assert!(ledger.store_record(PlanRecord::Approval(approval("t1", "ab01"))).await.unwrap());
     let (one, other) = join(ledger.use_approval("t1", None), ledger.use_approval("t1", None)).await;
@@ -64,7 +64,7 @@ pub(super) async fn approval_is_used_once_by_concurrent_callers<L: Ledger>(scene
     );
 }
 
-pub(super) async fn approval_expires_and_a_standing_one_is_reusable<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn approval_expires_and_a_standing_one_is_reusable(scene: Scene) {
     let ledger = scene.port();
     for (token, until) in [("over", days_ago(1)), ("on", days_ago(-1))] {
         let standing = Approval { until, standing: true, ..approval(token, "ab01") };
@@ -77,7 +77,7 @@ pub(super) async fn approval_expires_and_a_standing_one_is_reusable<L: Ledger>(s
     assert_eq!(used.iter().map(|stored| &stored.approval.token).collect::<Vec<_>>(), ["on"]);
 }
 
-pub(super) async fn run_is_opened_together_with_its_approval<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn run_is_opened_together_with_its_approval(scene: Scene) {
     let ledger = scene.port();
     ledger.store_record(PlanRecord::Approval(approval("t1", "ab01"))).await.unwrap();
     let (first, second) = (

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::scene::*;
 use super::suppression::opt_out;
 use crate::{
-    AskedRow, Author, EXPIRED, Ledger, NewReceipt, OptOutRemoval, Ownership, ReceiptOutcome, RemovalTarget, RetriedRow,
+    AskedRow, Author, EXPIRED, NewReceipt, OptOutRemoval, Ownership, ReceiptOutcome, RemovalTarget, RetriedRow,
     RetryOrder, RowChange, RowState, RowUpdate, RunEnd, RunFilter, RunId, RunProgress, RunUpdate, StateCounts,
 };
 use campaign_core::domain::{
@@ -34,7 +34,7 @@ fn full_receipt() -> Receipt {
     }
 }
 
-pub(super) async fn receipts_are_kept_by_row_in_order_without_duplicates<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn receipts_are_kept_by_row_in_order_without_duplicates(scene: Scene) {
     let delivered = Receipt { updated: Some(at_second(1)), ..Receipt::new(ReceiptSource::Webhook, Status::Delivered) };
     let reported = [
         (200_000, None, delivered.clone()),
@@ -71,7 +71,7 @@ pub(super) async fn receipts_are_kept_by_row_in_order_without_duplicates<L: Ledg
     assert_eq!(scene.ledger.load_receipts(RunId(scene.run.key.0 + 1), 0..u32::MAX).await.unwrap(), []);
 }
 
-pub(super) async fn last_answers_and_unknown_channel_names_are_kept<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn last_answers_and_unknown_channel_names_are_kept(scene: Scene) {
     let channel = ReportedChannel::parse("MAX");
     let last = Receipt { channel, ..Receipt::new(ReceiptSource::AskedLast, Status::Expired) };
     let new = NewReceipt {
@@ -89,7 +89,7 @@ pub(super) async fn last_answers_and_unknown_channel_names_are_kept<L: Ledger>(s
     assert!(stored == last || stored == shared, "{stored:?}");
 }
 
-pub(super) async fn opt_out_is_recorded_even_if_its_receipt_is_not_stored<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn opt_out_is_recorded_even_if_its_receipt_is_not_stored(scene: Scene) {
     let replied = |second| {
         let reply = RecipientReply { at: Some(at_second(second)), text: "STOP".into(), media: None };
         Receipt { replies: vec![reply], ..Receipt::new(ReceiptSource::Webhook, Status::Replied) }
@@ -113,7 +113,7 @@ pub(super) async fn opt_out_is_recorded_even_if_its_receipt_is_not_stored<L: Led
     assert_eq!(listed().await, 1, "a repeated STOP counts again");
 }
 
-pub(super) async fn receipt_needs_no_lease_and_outdates_the_counts<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn receipt_needs_no_lease_and_outdates_the_counts(scene: Scene) {
     scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [accepted(), accepted()]).await;
     let mut counts = StateCounts::default();
@@ -147,7 +147,7 @@ pub(super) async fn receipt_needs_no_lease_and_outdates_the_counts<L: Ledger>(sc
     assert_eq!(scene.reload_run().await.counts, None, "the owner counts");
 }
 
-pub(super) async fn latest_figures_of_a_run_are_loaded<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn latest_figures_of_a_run_are_loaded(scene: Scene) {
     assert_eq!(scene.ledger.load_figures(scene.run.key).await.unwrap(), None);
     for figures in [vec![1, 0, 255], Vec::new(), vec![7; 100_000]] {
         scene.ledger.update_runs(vec![scene.run.key], RunUpdate::Figures(figures.clone())).await.unwrap();
@@ -157,7 +157,7 @@ pub(super) async fn latest_figures_of_a_run_are_loaded<L: Ledger>(scene: Scene<L
     }
 }
 
-pub(super) async fn receipt_before_the_answer_overrides_doubt<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn receipt_before_the_answer_overrides_doubt(scene: Scene) {
     scene.begin_envelope(1, scene.lease).await;
     scene.begin_envelope(2, scene.lease).await;
     scene.store_receipt(2, Status::Routing).await;
@@ -172,7 +172,7 @@ pub(super) async fn receipt_before_the_answer_overrides_doubt<L: Ledger>(scene: 
     assert_eq!(states[2..], [Some(RowState::Failed), Some(RowState::Accepted)]);
 }
 
-pub(super) async fn answer_after_the_end_is_counted_with_the_receipts<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn answer_after_the_end_is_counted_with_the_receipts(scene: Scene) {
     scene.begin_envelope(1, scene.lease).await;
     scene.store_receipt(2, Status::Delivered).await;
     let lease = scene.claim_again().await;
@@ -183,7 +183,7 @@ pub(super) async fn answer_after_the_end_is_counted_with_the_receipts<L: Ledger>
     assert_eq!((counts.get(RowState::Delivered), counts.get(RowState::Accepted)), (1, 1));
 }
 
-pub(super) async fn number_with_a_delivery_receipt_is_guarded<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn number_with_a_delivery_receipt_is_guarded(scene: Scene) {
     scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [not_sent(), not_sent()]).await;
     scene.begin_envelope(2, scene.lease).await;
@@ -194,7 +194,7 @@ pub(super) async fn number_with_a_delivery_receipt_is_guarded<L: Ledger>(scene: 
     assert_eq!(scene.guarded_rows().await, [3], "a rejection stays");
 }
 
-pub(super) async fn events_need_the_lease_and_keep_their_order<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn events_need_the_lease_and_keep_their_order(scene: Scene) {
     scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [in_doubt(), in_doubt()]).await;
     assert_eq!(scene.record_events(scene.forged_lease(), vec![event(2, 1, send_again())]).await, Ownership::Lost);
@@ -207,7 +207,7 @@ pub(super) async fn events_need_the_lease_and_keep_their_order<L: Ledger>(scene:
     assert_eq!(scene.row_states().await, [Some(RowState::Planned), Some(RowState::Accepted), None, None]);
 }
 
-pub(super) async fn run_with_rows_to_send_again_is_open<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn run_with_rows_to_send_again_is_open(scene: Scene) {
     scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [in_doubt(), rejected()]).await;
     let mut lease = scene.lease;
@@ -221,7 +221,7 @@ pub(super) async fn run_with_rows_to_send_again_is_open<L: Ledger>(scene: Scene<
     }
 }
 
-pub(super) async fn retry_order_has_unique_identifiers<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn retry_order_has_unique_identifiers(scene: Scene) {
     scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [rejected(), accepted()]).await;
     // The random number of the run itself, so its range is already taken.
@@ -241,7 +241,7 @@ pub(super) async fn retry_order_has_unique_identifiers<L: Ledger>(scene: Scene<L
     assert_eq!(scene.row_states().await, [Some(RowState::Planned), Some(RowState::Accepted), None, None]);
 }
 
-pub(super) async fn manual_decision_ends_the_skip_of_its_rows<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn manual_decision_ends_the_skip_of_its_rows(scene: Scene) {
     scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [rejected(), in_doubt()]).await;
     let skipped = RowUpdate::Skipped { rows: [2, 3, 5].map(Row::new).to_vec(), reason: EXPIRED };
@@ -262,7 +262,7 @@ pub(super) async fn manual_decision_ends_the_skip_of_its_rows<L: Ledger>(scene: 
     assert_eq!(scene.row_states().await, [Some(RowState::Planned), Some(RowState::Planned), None, None]);
 }
 
-pub(super) async fn inquiries_are_kept_by_row<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn inquiries_are_kept_by_row(scene: Scene) {
     let at = Timestamp::from_second(1_000).unwrap();
     let inquiry = |row, asked, negative_at| AskedRow {
         row: Row::new(row),

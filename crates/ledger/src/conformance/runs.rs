@@ -6,13 +6,13 @@ use jiff::Timestamp;
 
 use super::scene::*;
 use crate::{
-    HostChange, Ledger, LedgerError, MessageOrigin, NewRun, Permit, PlanRecord, RetriedRow, RetryOrder, RowState,
-    RowUpdate, RunEnd, RunFilter, RunProgress, RunUpdate, StateCounts, StopKind, StopRequest, StoredApprovalRule,
+    HostChange, LedgerError, MessageOrigin, NewRun, Permit, PlanRecord, RetriedRow, RetryOrder, RowState, RowUpdate,
+    RunEnd, RunFilter, RunProgress, RunUpdate, StateCounts, StopKind, StopRequest, StoredApprovalRule,
     SuppressionPolicy,
 };
 use campaign_core::domain::{Endpoint, IdRange, LOOPBACK, MessageId, OperationKind, Row};
 
-pub(super) async fn stop_request_outlives_a_claim_until_withdrawn<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn stop_request_outlives_a_claim_until_withdrawn(scene: Scene) {
     scene.ledger.update_runs(vec![scene.run.key], RunUpdate::Stop(StopRequest::Stop)).await.unwrap();
     let lease = scene.claim_again().await;
     assert!(scene.ledger.is_stop_requested(scene.run.key).await.unwrap());
@@ -21,7 +21,7 @@ pub(super) async fn stop_request_outlives_a_claim_until_withdrawn<L: Ledger>(sce
     assert_eq!(scene.begin_envelope(1, lease).await, granted(1));
 }
 
-pub(super) async fn runs_are_numbered_and_their_identifiers_never_overlap<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn runs_are_numbered_and_their_identifiers_never_overlap(scene: Scene) {
     let mut ranges = vec![scene.run.ids];
     for number in 2..=20 {
         // The same random number each time, so the ledger has to find other ranges.
@@ -33,7 +33,7 @@ pub(super) async fn runs_are_numbered_and_their_identifiers_never_overlap<L: Led
     assert_eq!(scene.port().list_runs(RunFilter::all()).await.unwrap().len(), 1, "an unopened run is not listed");
 }
 
-pub(super) async fn run_reads_back_as_written<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn run_reads_back_as_written(scene: Scene) {
     let mut counts = StateCounts::default();
     counts.add(RowState::Accepted, 9);
     counts.add(RowState::Invalid, 1);
@@ -54,7 +54,7 @@ pub(super) async fn run_reads_back_as_written<L: Ledger>(scene: Scene<L>) {
     assert_eq!(scene.ledger.load_excluded_rows(run.key).await.unwrap().iter_by_row().count(), 1);
 }
 
-pub(super) async fn run_follows_its_campaign_file_to_a_new_path<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn run_follows_its_campaign_file_to_a_new_path(scene: Scene) {
     let next = scene.ledger.create_run(&new_run(2), None).await.unwrap().expect("a run");
     scene.ledger.open_run(next.key, None, None).await.unwrap();
     scene
@@ -66,14 +66,14 @@ pub(super) async fn run_follows_its_campaign_file_to_a_new_path<L: Ledger>(scene
     assert_eq!(files.collect::<Vec<_>>(), ["/elsewhere/sale.yaml", "/campaigns/sale.yaml"]);
 }
 
-pub(super) async fn profile_keeps_its_first_host_until_another_is_trusted<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn profile_keeps_its_first_host_until_another_is_trusted(scene: Scene) {
     assert_eq!(scene.ledger.remember_host("main", "a.example", HostChange::IfUnknown).await.unwrap(), "a.example");
     assert_eq!(scene.ledger.remember_host("main", "b.example", HostChange::IfUnknown).await.unwrap(), "a.example");
     scene.ledger.remember_host("main", "b.example", HostChange::Replace).await.unwrap();
     assert_eq!(scene.ledger.remember_host("main", "b.example", HostChange::IfUnknown).await.unwrap(), "b.example");
 }
 
-pub(super) async fn profile_keeps_loopback_from_its_first_run<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn profile_keeps_loopback_from_its_first_run(scene: Scene) {
     let known = async |host: &str| scene.ledger.remember_host("local", host, HostChange::IfUnknown).await.unwrap();
     assert_eq!(known(LOOPBACK).await, LOOPBACK);
     let policy = SuppressionPolicy { loopback: true, ..SuppressionPolicy::default() };
@@ -85,7 +85,7 @@ pub(super) async fn profile_keeps_loopback_from_its_first_run<L: Ledger>(scene: 
     assert_eq!(known(LOOPBACK).await, "a.example");
 }
 
-pub(super) async fn approval_rules_keep_their_order<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn approval_rules_keep_their_order(scene: Scene) {
     let rule_record = |account: &str, rule: &str| StoredApprovalRule {
         account: account.to_owned(),
         gateway: "main".to_owned(),
@@ -103,7 +103,7 @@ pub(super) async fn approval_rules_keep_their_order<L: Ledger>(scene: Scene<L>) 
     assert!(found.is_empty() || found == rules, "{found:?}");
 }
 
-pub(super) async fn replacement_run_ends_the_replaced_run<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn replacement_run_ends_the_replaced_run(scene: Scene) {
     let next = scene.ledger.create_run(&new_run(2), None).await.unwrap().expect("a run");
     assert_eq!(scene.reload_run().await.progress, RunProgress::Open, "until the next one is open");
     scene.ledger.open_run(next.key, Some(scene.run.key), None).await.unwrap();
@@ -115,7 +115,7 @@ pub(super) async fn replacement_run_ends_the_replaced_run<L: Ledger>(scene: Scen
     assert!(runs.iter().all(|run| run.progress == RunProgress::Replaced) && runs.len() == 2);
 }
 
-pub(super) async fn claim_clears_the_previous_end_of_a_run<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn claim_clears_the_previous_end_of_a_run(scene: Scene) {
     let end = RunEnd { lag: Some(Duration::from_secs(7)), ..run_end() };
     scene.ledger.end_run(scene.lease, end).await.unwrap();
     let lease = scene.claim_again().await;
@@ -129,7 +129,7 @@ pub(super) async fn claim_clears_the_previous_end_of_a_run<L: Ledger>(scene: Sce
     assert_eq!(scene.reload_run().await.lag, Some(Duration::from_secs(7)), "an observed delay is kept");
 }
 
-pub(super) async fn message_identifier_leads_to_its_run_and_row<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn message_identifier_leads_to_its_run_and_row(scene: Scene) {
     let other = scene.ledger.create_run(&new_run(2), None).await.unwrap().expect("a run");
     let find = async |id: Option<MessageId>| scene.port().find_message(id.unwrap()).await.unwrap();
     assert_eq!(find(other.ids.id_for_row(Row::new(2))).await, None, "an unopened run is not found");
@@ -150,7 +150,7 @@ pub(super) async fn message_identifier_leads_to_its_run_and_row<L: Ledger>(scene
     }
 }
 
-pub(super) async fn campaign_lock_has_one_owner_until_it_is_dropped<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn campaign_lock_has_one_owner_until_it_is_dropped(scene: Scene) {
     let is_held = async || scene.ledger.find_campaign_lock("other", "main/1").await.unwrap().is_some();
     let take = async |account| scene.ledger.acquire_campaign_lock("other", account).await.unwrap();
     assert!(!is_held().await);
@@ -161,7 +161,7 @@ pub(super) async fn campaign_lock_has_one_owner_until_it_is_dropped<L: Ledger>(s
     assert!(!is_held().await && take("main/1").await.is_some());
 }
 
-pub(super) async fn run_cannot_be_claimed_without_its_campaign_lock<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn run_cannot_be_claimed_without_its_campaign_lock(scene: Scene) {
     for (campaign, account) in [("other", "account"), ("sale", "other")] {
         let lock =
             scene.ledger.acquire_campaign_lock(campaign, account).await.unwrap().expect("the campaign is not locked");
@@ -171,7 +171,7 @@ pub(super) async fn run_cannot_be_claimed_without_its_campaign_lock<L: Ledger>(s
     assert_eq!(scene.begin_envelope(1, scene.lease).await, granted(1), "nothing was taken");
 }
 
-pub(super) async fn runs_are_filtered_and_listed_oldest_first<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn runs_are_filtered_and_listed_oldest_first(scene: Scene) {
     let (ledger, first) = (scene.port(), scene.run.key);
     let sent = RunEnd { progress: RunProgress::Finished, results: Some("here.csv".into()), ..run_end() };
     ledger.end_run(scene.lease, sent).await.unwrap();

@@ -1,5 +1,7 @@
 //! A test scene: a ledger with one open run, and operations on it.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use roaring::RoaringTreemap;
 
@@ -14,8 +16,8 @@ use campaign_core::domain::{
 };
 
 /// A ledger with one open run that this process owns.
-pub(crate) struct Scene<L> {
-    pub(crate) ledger: L,
+pub(crate) struct Scene {
+    pub(crate) ledger: Arc<dyn Ledger>,
     pub(crate) run: Run,
     pub(crate) lock: CampaignLock,
     /// The lease on the run, until it is claimed again.
@@ -32,14 +34,14 @@ pub(crate) fn purge_order(counted: Run, counts: StateCounts, parts: u64) -> Purg
     PurgeOrder { counted, counts, parts, cancelled: RoaringTreemap::new() }
 }
 
-impl<L: Ledger> Scene<L> {
+impl Scene {
     /// A scene on an empty ledger.
-    pub(crate) async fn new(ledger: L) -> Self {
+    pub(crate) async fn new(ledger: Arc<dyn Ledger>) -> Self {
         Self::with_run(ledger, &new_run(1)).await
     }
 
     /// A scene with a new run in an existing ledger.
-    pub(crate) async fn with_run(ledger: L, new: &NewRun) -> Self {
+    pub(crate) async fn with_run(ledger: Arc<dyn Ledger>, new: &NewRun) -> Self {
         let run = ledger.create_run(new, None).await.unwrap().expect("a run");
         ledger.open_run(run.key, None, None).await.unwrap();
         let lock = ledger
@@ -53,7 +55,7 @@ impl<L: Ledger> Scene<L> {
 
     /// The ledger as its callers use it.
     pub(crate) fn port(&self) -> &dyn Ledger {
-        as_port(&self.ledger)
+        &*self.ledger
     }
 
     /// Claims the run again, which ends the earlier lease.
@@ -116,7 +118,7 @@ impl<L: Ledger> Scene<L> {
 
     /// The current record of the run.
     pub(crate) async fn reload_run(&self) -> Run {
-        self.port().list_runs(RunFilter::all()).await.unwrap().into_iter().find(|run| run.key == self.run.key).unwrap()
+        self.ledger.list_runs(RunFilter::all()).await.unwrap().into_iter().find(|run| run.key == self.run.key).unwrap()
     }
 
     /// The states of rows 2 to 5.

@@ -78,7 +78,7 @@ fn moment(day: u32) -> Timestamp {
     "2026-11-30T08:00:00Z".parse::<Timestamp>().unwrap() + SignedDuration::from_hours(24 * i64::from(day))
 }
 
-pub(super) async fn schedule_is_kept_paused_resumed_and_removed_by_name<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn schedule_is_kept_paused_resumed_and_removed_by_name(scene: Scene) {
     let ledger = scene.port();
     activate(ledger, active_schedule("sale")).await;
     activate(ledger, active_schedule("daily")).await;
@@ -100,7 +100,7 @@ pub(super) async fn schedule_is_kept_paused_resumed_and_removed_by_name<L: Ledge
     assert_eq!(list_active(ledger).await, [again]);
 }
 
-pub(super) async fn occurrence_fires_at_most_once<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn occurrence_fires_at_most_once(scene: Scene) {
     let (ledger, first) = (scene.port(), key("sale", 1));
     activate(ledger, active_schedule("sale")).await;
     assert_eq!(find_outcome(ledger, &first).await, None);
@@ -124,7 +124,7 @@ pub(super) async fn occurrence_fires_at_most_once<L: Ledger>(scene: Scene<L>) {
     }
 }
 
-pub(super) async fn skipped_occurrence_never_fires<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn skipped_occurrence_never_fires(scene: Scene) {
     let (ledger, first) = (scene.port(), key("sale", 1));
     assert!(skip(ledger, &first, moment(1), "too late").await);
     assert!(!skip(ledger, &first, moment(1), "another reason").await);
@@ -132,7 +132,7 @@ pub(super) async fn skipped_occurrence_never_fires<L: Ledger>(scene: Scene<L>) {
     assert_eq!(find_outcome(ledger, &first).await, Some(OccurrenceOutcome::Skipped("too late".to_owned())));
 }
 
-pub(super) async fn occurrence_with_an_unopened_run_may_fire_again<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn occurrence_with_an_unopened_run_may_fire_again(scene: Scene) {
     let (ledger, first) = (scene.port(), key("sale", 1));
     // The process died before the copies were in place, so the run sent nothing.
     let lost = fire(ledger, &new_run(2), &first, moment(1)).await.expect("it is not recorded");
@@ -141,7 +141,7 @@ pub(super) async fn occurrence_with_an_unopened_run_may_fire_again<L: Ledger>(sc
     assert_eq!(find_outcome(ledger, &first).await, Some(OccurrenceOutcome::Fired(run.key)));
 }
 
-pub(super) async fn only_an_occurrence_with_an_unopened_run_is_abandoned<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn only_an_occurrence_with_an_unopened_run_is_abandoned(scene: Scene) {
     let (ledger, [first, second, third]) = (scene.port(), [1, 2, 3].map(|day| key("sale", day)));
     let lost = fire(ledger, &new_run(2), &first, moment(1)).await.expect("it is not recorded");
     let sent = fire(ledger, &new_run(3), &second, moment(2)).await.expect("it is not recorded");
@@ -165,7 +165,7 @@ pub(super) async fn only_an_occurrence_with_an_unopened_run_is_abandoned<L: Ledg
     assert_eq!(find_outcome(ledger, &third).await, None);
 }
 
-pub(super) async fn latest_occurrences_are_listed_up_to_a_moment<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn latest_occurrences_are_listed_up_to_a_moment(scene: Scene) {
     let ledger = scene.port();
     for day in [3, 1, 2, 9] {
         skip(ledger, &key("sale", day), moment(day), "reported").await;

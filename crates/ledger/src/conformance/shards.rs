@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 
 use super::scene::*;
 use crate::{
-    Intent, Lease, Ledger, Ownership, Permit, RowSpan, RowState, RowUpdate, RunEnd, RunFilter, RunProgress, RunUpdate,
+    Intent, Lease, Ownership, Permit, RowSpan, RowState, RowUpdate, RunEnd, RunFilter, RunProgress, RunUpdate,
     Settlement, ShardDraw, ShardHolder, ShardWorker, StopKind, StopRequest,
 };
 use campaign_core::domain::Row;
@@ -17,7 +17,7 @@ fn new_rows(first: u32, last: u32) -> ShardDraw {
     ShardDraw::NewRows(rows(first, last))
 }
 
-impl<L: Ledger> Scene<L> {
+impl Scene {
     /// Shards the run. `proven` says whether the gateway has already accepted a message.
     async fn shard_run(&self, lease: Lease, proven: bool) {
         let ownership =
@@ -45,7 +45,7 @@ impl<L: Ledger> Scene<L> {
     }
 }
 
-pub(super) async fn shards_are_drawn_in_order_without_repeating_rows<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn shards_are_drawn_in_order_without_repeating_rows(scene: Scene) {
     assert!(scene.ledger.register_worker(&scene.run, "one".into()).await.unwrap().is_none(), "the run is not sharded");
     scene.shard_run(scene.lease, true).await;
     let (one, two) = (scene.register_worker("one").await, scene.register_worker("two").await);
@@ -70,7 +70,7 @@ pub(super) async fn shards_are_drawn_in_order_without_repeating_rows<L: Ledger>(
     assert_eq!((found.run, found.row), (scene.run.key, Row::new(7)));
 }
 
-pub(super) async fn one_worker_draws_until_the_gateway_accepts_a_message<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn one_worker_draws_until_the_gateway_accepts_a_message(scene: Scene) {
     scene.shard_run(scene.lease, false).await;
     let (one, two) = (scene.register_worker("one").await, scene.register_worker("two").await);
     assert_eq!(scene.draw_shard(&one, 2).await, new_rows(2, 3));
@@ -84,7 +84,7 @@ pub(super) async fn one_worker_draws_until_the_gateway_accepts_a_message<L: Ledg
     assert_eq!(scene.draw_shard(&three, 2).await, new_rows(6, 7));
 }
 
-pub(super) async fn shards_of_a_lost_worker_are_taken_over_in_doubt<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn shards_of_a_lost_worker_are_taken_over_in_doubt(scene: Scene) {
     scene.shard_run(scene.lease, true).await;
     let (one, two) = (scene.register_worker("one").await, scene.register_worker("two").await);
     assert_eq!(scene.draw_shard(&one, 2).await, new_rows(2, 3));
@@ -106,7 +106,7 @@ pub(super) async fn shards_of_a_lost_worker_are_taken_over_in_doubt<L: Ledger>(s
     assert_eq!(scene.draw_shard(&two, 2).await, new_rows(8, 9));
 }
 
-pub(super) async fn worker_at_a_free_place_takes_over_its_shards<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn worker_at_a_free_place_takes_over_its_shards(scene: Scene) {
     scene.shard_run(scene.lease, true).await;
     let one = scene.register_worker("one").await;
     assert_eq!(scene.draw_shard(&one, 3).await, new_rows(2, 4));
@@ -117,7 +117,7 @@ pub(super) async fn worker_at_a_free_place_takes_over_its_shards<L: Ledger>(scen
     assert_eq!(scene.draw_shard(&two, 3).await, new_rows(5, 7));
 }
 
-pub(super) async fn envelope_must_lie_within_one_shard_of_its_worker<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn envelope_must_lie_within_one_shard_of_its_worker(scene: Scene) {
     scene.shard_run(scene.lease, true).await;
     assert_eq!(scene.begin_rows(scene.lease, &[2]).await, Permit::Lost, "not with the lease on the whole run");
     let (one, two) = (scene.register_worker("one").await, scene.register_worker("two").await);
@@ -148,7 +148,7 @@ pub(super) async fn envelope_must_lie_within_one_shard_of_its_worker<L: Ledger>(
     assert_eq!(scene.begin_rows(one.lease, &[2]).await, Permit::Lost, "its shards are complete");
 }
 
-pub(super) async fn worker_of_an_earlier_sharding_keeps_shards_but_draws_none<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn worker_of_an_earlier_sharding_keeps_shards_but_draws_none(scene: Scene) {
     scene.shard_run(scene.lease, true).await;
     let one = scene.register_worker("one").await;
     assert_eq!(scene.draw_shard(&one, 2).await, new_rows(2, 3));
@@ -166,7 +166,7 @@ pub(super) async fn worker_of_an_earlier_sharding_keeps_shards_but_draws_none<L:
     assert_eq!(scene.draw_shard(&scene.register_worker("three").await, 2).await, new_rows(2, 3));
 }
 
-pub(super) async fn unclaimed_rows_are_drawn_again_after_resharding<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn unclaimed_rows_are_drawn_again_after_resharding(scene: Scene) {
     scene.shard_run(scene.lease, true).await;
     let one = scene.register_worker("one").await;
     assert_eq!(scene.draw_shard(&one, 9).await, new_rows(2, 10));
@@ -179,7 +179,7 @@ pub(super) async fn unclaimed_rows_are_drawn_again_after_resharding<L: Ledger>(s
     assert_eq!(scene.draw_shard(&two, 9).await, new_rows(2, 10));
 }
 
-pub(super) async fn halted_run_has_a_reason_and_no_more_shards<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn halted_run_has_a_reason_and_no_more_shards(scene: Scene) {
     scene.shard_run(scene.lease, true).await;
     let (one, two) = (scene.register_worker("one").await, scene.register_worker("two").await);
     assert_eq!(scene.draw_shard(&one, 2).await, new_rows(2, 3));
@@ -205,7 +205,7 @@ pub(super) async fn halted_run_has_a_reason_and_no_more_shards<L: Ledger>(scene:
     assert_eq!(scene.draw_shard(&one, 2).await, ShardDraw::Ended);
 }
 
-pub(super) async fn shard_holders_are_listed_while_they_are_alive<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn shard_holders_are_listed_while_they_are_alive(scene: Scene) {
     scene.shard_run(scene.lease, true).await;
     // Machine names can contain anything.
     let hostile = "хост'; DELETE FROM blocks; -- \\ \"";
@@ -226,7 +226,7 @@ pub(super) async fn shard_holders_are_listed_while_they_are_alive<L: Ledger>(sce
     assert!(holders().await.is_empty());
 }
 
-impl<L: Ledger> Scene<L> {
+impl Scene {
     /// Settles an envelope of one row as accepted.
     async fn settle_row(&self, envelope: u32) {
         let settlement = Settlement {

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::scene::*;
 use crate::{
-    AdditionMode, Additions, EXPIRED, EndedOptOut, Ledger, LedgerError, NewReceipt, NewRun, OPTED_OUT, OptIn, OptOut,
+    AdditionMode, Additions, EXPIRED, EndedOptOut, LedgerError, NewReceipt, NewRun, OPTED_OUT, OptIn, OptOut,
     OptOutEnd, OptOutFilter, OptOutReach, OptOutRemoval, OptOutScope, Ownership, Permit, RemovalTarget, RowState,
     RowUpdate, StateCounts, SuppressionPolicy, import_source, opt_in_source,
 };
@@ -43,34 +43,30 @@ fn removal(row: u32, scope: Option<OptOutScope>) -> OptOutRemoval {
     OptOutRemoval { target, by: "ivan".into(), why: Some(Arc::from("asked to be back")) }
 }
 
-async fn list_entries<L: Ledger>(scene: &Scene<L>) -> Vec<OptOut> {
+async fn list_entries(scene: &Scene) -> Vec<OptOut> {
     let page = scene.ledger.list_opt_outs(OptOutFilter::Listed { behind: None, at_most: 100 }).await.unwrap();
     page.into_opt_outs().collect()
 }
 
 /// The rows from 2 to 5 that are suppressed, and the version of the suppression list.
-async fn suppressed_rows<L: Ledger>(scene: &Scene<L>, campaign: &str, loopback: bool) -> (Vec<u32>, u64) {
+async fn suppressed_rows(scene: &Scene, campaign: &str, loopback: bool) -> (Vec<u32>, u64) {
     rows_suppressed_under(scene, campaign, SuppressionPolicy { loopback, ..SuppressionPolicy::default() }).await
 }
 
 /// The rows from 2 to 5 that are suppressed under a policy, and the version of the suppression list.
-async fn rows_suppressed_under<L: Ledger>(
-    scene: &Scene<L>,
-    campaign: &str,
-    policy: SuppressionPolicy,
-) -> (Vec<u32>, u64) {
+async fn rows_suppressed_under(scene: &Scene, campaign: &str, policy: SuppressionPolicy) -> (Vec<u32>, u64) {
     let opted_out = scene.ledger.load_suppressed_numbers(campaign, policy).await.unwrap();
     ((2..=5).filter(|row| opted_out.numbers.contains(phone(*row))).collect(), opted_out.version)
 }
 
 /// A scene whose run has this policy.
-async fn with_policy<L: Ledger>(scene: Scene<L>, policy: SuppressionPolicy) -> Scene<L> {
+async fn with_policy(scene: Scene, policy: SuppressionPolicy) -> Scene {
     let Scene { ledger, lock, .. } = scene;
     drop(lock);
     Scene::with_run(ledger, &NewRun { suppression: policy, campaign: "other".into(), ..new_run(7) }).await
 }
 
-pub(super) async fn opt_out_is_listed_once_with_reason_source_and_time<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn opt_out_is_listed_once_with_reason_source_and_time(scene: Scene) {
     let first = vec![opt_out(2), for_campaign(2, "sale"), on_loopback(3)];
     let added = scene.ledger.add_opt_outs(first.clone().into(), AdditionMode::Add).await.unwrap();
     assert_eq!(added, Additions { added: 3, ..Additions::default() });
@@ -86,7 +82,7 @@ pub(super) async fn opt_out_is_listed_once_with_reason_source_and_time<L: Ledger
     assert_eq!(rest.into_opt_outs().collect::<Vec<_>>(), [opt_out(4)]);
 }
 
-pub(super) async fn number_added_twice_is_listed_once<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn number_added_twice_is_listed_once(scene: Scene) {
     let opt_outs: Vec<OptOut> = (0..10_000).map(|row| opt_out(row % 9_000)).collect();
     let added = scene.ledger.add_opt_outs(opt_outs.into(), AdditionMode::Add).await.unwrap();
     assert_eq!((added.added, added.already, added.known.len()), (9_000, 1_000, 0));
@@ -96,7 +92,7 @@ pub(super) async fn number_added_twice_is_listed_once<L: Ledger>(scene: Scene<L>
     );
 }
 
-pub(super) async fn removed_opt_out_may_return_and_changes_raise_the_version<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn removed_opt_out_may_return_and_changes_raise_the_version(scene: Scene) {
     let version = async || suppressed_rows(&scene, "sale", false).await.1;
     let mut versions = vec![version().await];
     scene.ledger.add_opt_outs(vec![opt_out(2), for_campaign(2, "sale")].into(), AdditionMode::Add).await.unwrap();
@@ -117,7 +113,7 @@ pub(super) async fn removed_opt_out_may_return_and_changes_raise_the_version<L: 
     assert!(versions.is_sorted_by(|before, after| before < after), "{versions:?}");
 }
 
-pub(super) async fn numbers_are_suppressed_by_campaign_and_gateway<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn numbers_are_suppressed_by_campaign_and_gateway(scene: Scene) {
     scene
         .ledger
         .add_opt_outs(vec![opt_out(2), for_campaign(3, "sale"), on_loopback(4)].into(), AdditionMode::Add)
@@ -133,7 +129,7 @@ pub(super) async fn numbers_are_suppressed_by_campaign_and_gateway<L: Ledger>(sc
     }
 }
 
-pub(super) async fn opt_out_before_the_intent_skips_the_row<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn opt_out_before_the_intent_skips_the_row(scene: Scene) {
     scene.begin_envelope(1, scene.lease).await;
     scene.ledger.add_opt_outs(vec![opt_out(3), opt_out(4)].into(), AdditionMode::Add).await.unwrap();
     assert_eq!(scene.begin_envelope(2, scene.forged_lease()).await, Permit::Lost, "a lost lease skips no rows");
@@ -153,7 +149,7 @@ pub(super) async fn opt_out_before_the_intent_skips_the_row<L: Ledger>(scene: Sc
     assert_eq!(at_once.into_iter().map(Result::unwrap).collect::<Vec<_>>(), expected);
 }
 
-pub(super) async fn rows_are_skipped_with_a_reason_by_the_lease_holder<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn rows_are_skipped_with_a_reason_by_the_lease_holder(scene: Scene) {
     let rows = |rows: &[u32]| rows.iter().copied().map(Row::new).collect::<Vec<_>>();
     assert_eq!(
         scene
@@ -187,7 +183,7 @@ pub(super) async fn rows_are_skipped_with_a_reason_by_the_lease_holder<L: Ledger
     );
 }
 
-pub(super) async fn policy_of_a_run_decides_which_opt_outs_apply<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn policy_of_a_run_decides_which_opt_outs_apply(scene: Scene) {
     scene
         .ledger
         .add_opt_outs(vec![opt_out(2), on_loopback(3), for_campaign(4, "sale")].into(), AdditionMode::Add)
@@ -206,7 +202,7 @@ pub(super) async fn policy_of_a_run_decides_which_opt_outs_apply<L: Ledger>(scen
     assert_eq!(now.suppression, SuppressionPolicy::SERVICE);
 }
 
-pub(super) async fn scope_of_an_opt_out_decides_which_purpose_it_covers<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn scope_of_an_opt_out_decides_which_purpose_it_covers(scene: Scene) {
     let listed = vec![opt_out(2), for_all_messages(3), for_campaign(4, "other")];
     if let Err(LedgerError::NotUpgraded { .. }) =
         scene.ledger.add_opt_outs(listed.clone().into(), AdditionMode::Add).await
@@ -236,7 +232,7 @@ pub(super) async fn scope_of_an_opt_out_decides_which_purpose_it_covers<L: Ledge
     assert_eq!(scene.begin_envelope(1, scene.lease).await, granted(1));
 }
 
-pub(super) async fn reply_opts_out_of_all_messages_if_the_tables_allow_it<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn reply_opts_out_of_all_messages_if_the_tables_allow_it(scene: Scene) {
     scene.begin_envelope(1, scene.lease).await;
     let receipt = Receipt::new(ReceiptSource::Webhook, Status::Replied);
     let opt_out = Some(for_all_messages(2));
@@ -269,26 +265,26 @@ fn opt_in(seconds: i64) -> OptIn {
 }
 
 /// A receipt of the message in row 2.
-fn new_receipt<L: Ledger>(scene: &Scene<L>) -> NewReceipt {
+fn new_receipt(scene: &Scene) -> NewReceipt {
     let receipt = Receipt::new(ReceiptSource::Webhook, Status::Replied);
     NewReceipt { run: scene.run.key, row: Row::new(2), order: None, receipt, opt_out: None, opt_in: None }
 }
 
-async fn store_opt_in<L: Ledger>(scene: &Scene<L>, opt_in: OptIn) {
+async fn store_opt_in(scene: &Scene, opt_in: OptIn) {
     let new = NewReceipt { opt_in: Some(opt_in), ..new_receipt(scene) };
     scene.ledger.store_receipts(vec![new]).await.unwrap();
 }
 
-async fn store_opt_out<L: Ledger>(scene: &Scene<L>, opt_out: OptOut) {
+async fn store_opt_out(scene: &Scene, opt_out: OptOut) {
     let new = NewReceipt { opt_out: Some(opt_out), ..new_receipt(scene) };
     scene.ledger.store_receipts(vec![new]).await.unwrap();
 }
 
-async fn add<L: Ledger>(scene: &Scene<L>, opt_out: OptOut) -> Additions {
+async fn add(scene: &Scene, opt_out: OptOut) -> Additions {
     scene.ledger.add_opt_outs([opt_out].into(), AdditionMode::Add).await.unwrap()
 }
 
-pub(super) async fn reply_ends_earlier_opt_outs_from_the_message_it_answers<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn reply_ends_earlier_opt_outs_from_the_message_it_answers(scene: Scene) {
     scene.begin_envelope(1, scene.lease).await;
     let other = OptOut { at: second(10), ..for_campaign(2, "other") };
     let others = [opt_out_at(3, 10), other, on_loopback(2), opt_out_at(2, 30)];
@@ -311,7 +307,7 @@ pub(super) async fn reply_ends_earlier_opt_outs_from_the_message_it_answers<L: L
     assert_eq!(scene.port().find_ended_opt_outs(phone(3)).await.unwrap(), []);
 }
 
-pub(super) async fn late_opt_in_keeps_the_latest_opt_out<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn late_opt_in_keeps_the_latest_opt_out(scene: Scene) {
     let complaint = OptOut { reason: "a complaint".into(), source: "olena".into(), ..opt_out_at(2, 30) };
     let import = OptOut { at: second(40), ..imported(2, "a.csv") };
     for (later, others) in [
@@ -344,7 +340,7 @@ pub(super) async fn late_opt_in_keeps_the_latest_opt_out<L: Ledger>(scene: Scene
     assert_eq!(list_entries(&scene).await, []);
 }
 
-pub(super) async fn removing_an_opt_out_removes_its_repetitions<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn removing_an_opt_out_removes_its_repetitions(scene: Scene) {
     add(&scene, opt_out_at(2, 10)).await;
     add(&scene, opt_out_at(2, 30)).await;
     scene.ledger.remove_opt_outs(removal(2, None)).await.unwrap();
@@ -353,7 +349,7 @@ pub(super) async fn removing_an_opt_out_removes_its_repetitions<L: Ledger>(scene
     assert_eq!(list_entries(&scene).await, []);
 }
 
-pub(super) async fn reply_repeated_after_an_opt_in_is_not_recorded<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn reply_repeated_after_an_opt_in_is_not_recorded(scene: Scene) {
     store_opt_out(&scene, opt_out_at(2, 10)).await;
     store_opt_in(&scene, opt_in(20)).await;
     store_opt_out(&scene, opt_out_at(2, 10)).await;
@@ -372,7 +368,7 @@ pub(super) async fn reply_repeated_after_an_opt_in_is_not_recorded<L: Ledger>(sc
     assert_eq!(list_entries(&scene).await, [opt_out_at(2, 21)]);
 }
 
-pub(super) async fn repeated_receipt_is_not_a_new_wish<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn repeated_receipt_is_not_a_new_wish(scene: Scene) {
     let now = Timestamp::now().as_second();
     let store = async |at: Option<i64>, text: &str, opt_out, opt_in| {
         let mut new = NewReceipt { opt_out, opt_in, ..new_receipt(&scene) };
@@ -395,7 +391,7 @@ pub(super) async fn repeated_receipt_is_not_a_new_wish<L: Ledger>(scene: Scene<L
     assert_eq!(list_entries(&scene).await[1..], [opt_out_at(3, now + 600)]);
 }
 
-pub(super) async fn run_with_the_current_list_version_is_not_checked_again<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn run_with_the_current_list_version_is_not_checked_again(scene: Scene) {
     scene.ledger.add_opt_outs(vec![opt_out(2)].into(), AdditionMode::Add).await.unwrap();
     let (_, version) = suppressed_rows(&scene, "other", false).await;
     let scene = with_policy(scene, SuppressionPolicy { version, ..SuppressionPolicy::default() }).await;
@@ -406,7 +402,7 @@ pub(super) async fn run_with_the_current_list_version_is_not_checked_again<L: Le
     assert_eq!(scene.begin_envelope(1, scene.lease).await, Permit::OptedOut(vec![Row::new(2)]));
 }
 
-pub(super) async fn opt_out_between_attempts_skips_the_row_and_keeps_doubt<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn opt_out_between_attempts_skips_the_row_and_keeps_doubt(scene: Scene) {
     scene.begin_envelope(1, scene.lease).await;
     scene.begin_envelope(2, scene.lease).await;
     scene.settle_envelope(1, [not_sent(), in_doubt()]).await;
@@ -435,7 +431,7 @@ fn imported(row: u32, file: &str) -> OptOut {
     OptOut { source: import_source(file, "olena", Timestamp::UNIX_EPOCH).into(), ..opt_out(row) }
 }
 
-pub(super) async fn opt_out_by_a_recipient_replaces_an_imported_one<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn opt_out_by_a_recipient_replaces_an_imported_one(scene: Scene) {
     let import = vec![imported(2, "a.csv"), imported(3, "a.csv"), imported(4, "a.csv")];
     scene.ledger.add_opt_outs(import.clone().into(), AdditionMode::Add).await.unwrap();
     let reply = OptOut { source: "reply to sale@1".into(), ..opt_out(2) };
@@ -452,7 +448,7 @@ pub(super) async fn opt_out_by_a_recipient_replaces_an_imported_one<L: Ledger>(s
     assert_eq!(suppressed_rows(&scene, "sale", false).await.0, [2, 3, 4, 5]);
 }
 
-pub(super) async fn only_unchanged_entries_are_removed<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn only_unchanged_entries_are_removed(scene: Scene) {
     let for_sale = OptOut { source: imported(2, "a.csv").source, ..for_campaign(2, "sale") };
     scene
         .ledger

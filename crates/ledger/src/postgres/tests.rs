@@ -277,7 +277,7 @@ async fn upgrade_records_chains_and_recounts_receipts() {
     let address = PostgresAddress::parse(&cluster.create_database()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let earlier = PostgresLedger::open_of_version(&address, folder.path(), opening::WITH_CHAINS - 1).await.unwrap();
-    let scene = Scene::with_run(earlier, &new_run(1)).await;
+    let scene = Scene::with_run(Arc::new(earlier), &new_run(1)).await;
     let frozen =
         r#"{"brief": {"name": "sale", "content": {"kind": "pipeline", "stages": [{"rcs": {}}, {"sms": {}}]}}}"#;
     let mut other = transaction::open_connection(&address).await.unwrap();
@@ -315,7 +315,8 @@ async fn earlier_version_writes_nothing_after_a_newer_upgrade() {
 
 /// A worker that slept past its lease, and another one that took its place.
 struct SleepingProcess {
-    scene: Scene<PostgresLedger>,
+    scene: Scene,
+    ledger: Arc<PostgresLedger>,
     asleep: ShardWorker,
     rows: RowSpan,
     other: PostgresLedger,
@@ -328,7 +329,8 @@ impl SleepingProcess {
         let (ledger, address, first) = new_ledger().await?;
         let second = tempfile::tempdir().unwrap();
         let other = PostgresLedger::open(&address, second.path()).await.unwrap();
-        let scene = Scene::new(ledger).await;
+        let ledger = Arc::new(ledger);
+        let scene = Scene::new(ledger.clone()).await;
         let sharded = RowUpdate::Sharded { terms: "terms".into(), proven: true };
         scene.ledger.update_rows(scene.lease, sharded).await.unwrap();
         let run = scene.port().list_runs(RunFilter::with_key(scene.run.key)).await.unwrap().remove(0);
@@ -336,7 +338,7 @@ impl SleepingProcess {
         let ShardDraw::NewRows(rows) = scene.ledger.draw_shard(&asleep, 2, true).await.unwrap() else {
             panic!("no rows were drawn yet")
         };
-        let expired = scene.ledger.write(|connection, _| {
+        let expired = ledger.write(|connection, _| {
             Box::pin(async move {
                 query("UPDATE locks SET until = 0 WHERE name LIKE '%.0'").execute(connection).await?;
                 Ok(())
@@ -345,14 +347,14 @@ impl SleepingProcess {
         expired.await.unwrap();
         let awake = other.register_worker(&run, "awake".into()).await.unwrap().expect("the run is shared");
         assert_eq!(awake.place, asleep.place, "the place of the expired lease");
-        Some(Self { scene, asleep, rows, other, awake, _folders: [first, second] })
+        Some(Self { scene, ledger, asleep, rows, other, awake, _folders: [first, second] })
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn process_suspended_past_its_lease_begins_no_envelope() {
-    let Some(SleepingProcess { scene, asleep, rows, .. }) = SleepingProcess::new().await else { return };
-    scene.ledger.locks.renew_leases().await.unwrap();
+    let Some(SleepingProcess { scene, ledger, asleep, rows, .. }) = SleepingProcess::new().await else { return };
+    ledger.locks.renew_leases().await.unwrap();
     let permit = scene.ledger.begin_envelope(single_intent(asleep.lease, rows.first.get())).await.unwrap();
     assert_eq!(permit, Permit::Lost, "the lease has expired");
 }

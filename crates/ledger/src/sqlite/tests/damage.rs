@@ -102,7 +102,7 @@ async fn damaged_record_blocks_reading_the_run() {
 
 #[tokio::test]
 async fn quick_check_finds_lost_records_once_per_file_state() {
-    let SqliteScene { scene: Parts { ledger, .. }, folder } = SqliteScene::new().await;
+    let SqliteScene { ledger, folder, .. } = SqliteScene::new().await;
     assert!(ledger.find_defect().await.is_none());
     ledger.close().await;
     let path = folder.path().join("ledger");
@@ -134,7 +134,7 @@ async fn quick_check_finds_lost_records_once_per_file_state() {
 
 #[tokio::test]
 async fn damaged_envelope_does_not_hide_the_addressees_of_others() {
-    let SqliteScene { scene: Parts { ledger, lease, .. }, folder } = SqliteScene::new().await;
+    let SqliteScene { scene: Scene { lease, .. }, ledger, folder } = SqliteScene::new().await;
     let sent = |row| SentRow { row: Row::new(row), to: phone(row).into(), digest: [0; 8], chain: Chain::UNKNOWN };
     // The span of the second envelope includes row 3, and both have row 4.
     for rows in [vec![sent(3), sent(4)], vec![sent(2), sent(4), sent(5)]] {
@@ -149,7 +149,7 @@ async fn damaged_envelope_does_not_hide_the_addressees_of_others() {
         };
         ledger.begin_envelope(intent).await.unwrap();
     }
-    let ledger: &dyn Ledger = &ledger;
+    let ledger = as_port(&*ledger);
     for damage in ["rows_sum = rows_sum + 1", "rows = x'ff'"] {
         let mut other = open_file(&folder.path().join("ledger")).await;
         let change = format!("UPDATE envelopes SET {damage} WHERE envelope = 2");
@@ -165,7 +165,7 @@ async fn damaged_envelope_does_not_hide_the_addressees_of_others() {
 
 #[tokio::test]
 async fn incomplete_index_is_found_before_sending() {
-    let SqliteScene { scene: Parts { ledger, lease, .. }, folder } = SqliteScene::new().await;
+    let SqliteScene { scene: Scene { lease, .. }, ledger, folder } = SqliteScene::new().await;
     for envelope in 1..=3 {
         let row =
             SentRow { row: Row::new(envelope + 1), to: phone(envelope).into(), digest: [0; 8], chain: Chain::UNKNOWN };
@@ -204,7 +204,7 @@ async fn incomplete_index_is_found_before_sending() {
 
 #[tokio::test]
 async fn deleted_or_outdated_ledger_refuses_changes() {
-    let SqliteScene { scene: Parts { ledger, run, lock, lease }, folder } = SqliteScene::new().await;
+    let SqliteScene { scene: Scene { run, lock, lease, .. }, ledger, folder } = SqliteScene::new().await;
     let path = folder.path().join("ledger");
     let copy = folder.path().join("copy");
     let mut other = open_file(&path).await;

@@ -156,7 +156,7 @@ async fn purged_run_leaves_no_numbers_in_ledger_files() {
     // A cap makes the ledger store contact times.
     let caps = vec![FrequencyCap { messages: 1, period: Duration::from_secs(60) }];
     let other = SqliteLedger::open(&scene.folder.path().join("ledger"), Timestamp::now).await.unwrap();
-    let other_scene = Parts::with_run(other, &NewRun { campaign: "other".into(), ..new_run(2) }).await;
+    let other_scene = Scene::with_run(Arc::new(other), &NewRun { campaign: "other".into(), ..new_run(2) }).await;
     let bounds = Some(Arc::new(Bounds { caps, ..Bounds::default() }));
     other_scene.ledger.begin_envelope(Intent { bounds, ..other_scene.new_intent(4, other_scene.lease) }).await.unwrap();
     let numbers = [2, 3].map(encode_number).concat();

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use sqlx::{ConnectOptions, Connection};
 
 use crate::conformance::scene::{
-    Scene as Parts, accepted, as_port, granted, in_doubt, new_run, not_sent, phone, rejected, run_end,
+    Scene, accepted, as_port, granted, in_doubt, new_run, not_sent, phone, rejected, run_end,
 };
 use crate::{
     Allowance, CampaignLock, Intent, Ledger, LedgerError, NewRun, RowState, RunFilter, RunProgress, RunUpdate, SentRow,
@@ -23,12 +23,13 @@ use campaign_core::domain::{GatewayMessageId, OperationKind, OperationOutcome, R
 
 /// A scene in a temporary folder.
 struct SqliteScene {
-    scene: Parts<SqliteLedger>,
+    scene: Scene,
+    ledger: Arc<SqliteLedger>,
     folder: tempfile::TempDir,
 }
 
 impl std::ops::Deref for SqliteScene {
-    type Target = Parts<SqliteLedger>;
+    type Target = Scene;
 
     fn deref(&self) -> &Self::Target {
         &self.scene
@@ -38,8 +39,8 @@ impl std::ops::Deref for SqliteScene {
 impl SqliteScene {
     async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let ledger = SqliteLedger::open(&folder.path().join("ledger"), Timestamp::now).await.unwrap();
-        Self { scene: Parts::new(ledger).await, folder }
+        let ledger = Arc::new(SqliteLedger::open(&folder.path().join("ledger"), Timestamp::now).await.unwrap());
+        Self { scene: Scene::new(ledger.clone()).await, ledger, folder }
     }
 }
 
@@ -71,18 +72,18 @@ async fn failed_write_stops_all_later_writes() {
 
 #[tokio::test]
 async fn busy_ledger_is_reported_and_can_be_written_afterwards() {
-    let mut scene = SqliteScene::new().await;
-    let path = scene.folder.path().join("ledger");
-    let mut hasty = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
-    hasty.patience.working = std::time::Duration::from_millis(1);
-    scene.scene.ledger = hasty;
-    scene.port().check_writable().await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger");
+    let mut ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
+    ledger.patience.working = std::time::Duration::from_millis(1);
+    let ledger = as_port(&ledger);
+    ledger.check_writable().await.unwrap();
     let mut other = sqlx::sqlite::SqliteConnectOptions::new().filename(&path).connect().await.unwrap();
     sqlx::query("BEGIN IMMEDIATE").execute(&mut other).await.unwrap();
-    let results = futures_util::future::join_all((0..3).map(|_| scene.port().check_writable())).await;
+    let results = futures_util::future::join_all((0..3).map(|_| ledger.check_writable())).await;
     assert!(results.iter().all(|result| matches!(result, Err(LedgerError::Busy { .. }))), "{results:?}");
     sqlx::query("ROLLBACK").execute(&mut other).await.unwrap();
-    scene.port().check_writable().await.unwrap();
+    ledger.check_writable().await.unwrap();
 }
 
 #[tokio::test]
@@ -116,7 +117,7 @@ async fn ledger_is_readable_by_its_owner_only() {
 
 #[tokio::test]
 async fn ledger_of_a_newer_version_is_refused() {
-    let SqliteScene { scene: Parts { ledger, .. }, folder } = SqliteScene::new().await;
+    let SqliteScene { ledger, folder, .. } = SqliteScene::new().await;
     drop(ledger);
     let path = folder.path().join("ledger");
     let mut other = sqlx::sqlite::SqliteConnectOptions::new().filename(&path).connect().await.unwrap();
