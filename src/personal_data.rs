@@ -50,7 +50,7 @@ pub(super) async fn find_messages(context: &Context, args: &FindArgs) -> Result<
             (RecipientRecord::find(ledger.as_ref(), phone, &selection).await?, opt_outs)
         }
     };
-    // An empty answer about an unreadable run must not look complete.
+    // An answer that lacks unreadable runs must not look complete.
     let code = if person.unreadable.is_empty() { exit::SUCCESS } else { exit::STORAGE };
     match context.output.json {
         true => context.output.print_object(&messages_json(phone, &person, &opt_outs, code)),

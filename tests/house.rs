@@ -467,7 +467,7 @@ const CHANNEL_FACTS: &[(&str, &[&str])] = &[
     ("crates/server/src/connector/methods.rs", &["Sms"]),
     ("crates/server/src/connector/tools/account.rs", &["Sms", "Viber"]),
     ("src/consent.rs", &["Sms", "Viber"]),
-    ("src/gateway/templates.rs", &["Sms", "Viber"]),
+    ("src/gateway/mod.rs", &["Sms", "Viber"]),
     ("src/suggested.rs", &["Sms", "Viber"]),
     // A webhook reports the result of a call.
     ("crates/sandbox/src/webhooks.rs", &["Voice"]),

@@ -312,7 +312,7 @@ const FAILING: &str =
     "tests: [ { name: a greeting, given: { name: Olena }, expect: { sms: { text: \"Hi, Olena\" } } } ]";
 
 #[test]
-fn failed_campaign_test_blocks_runs_and_plans_and_schedules() {
+fn failed_campaign_test_blocks_runs_plans_and_schedules() {
     let gateway = Gateway::accepting();
     let schedule = "timezone: Europe/Kyiv\nschedule: { every: day 10:00 }";
     let sale = campaign().through(&gateway).top(schedule).top(FAILING).write();

@@ -86,7 +86,7 @@ fn results_list_recipients_in_order_with_their_own_columns() {
 }
 
 #[test]
-fn rejected_row_keeps_the_reason_and_others_are_sent() {
+fn rejected_row_keeps_its_reason_and_others_are_sent() {
     let gateway = Gateway::always(Answer::items(|operation| match operation["phone"].as_u64() {
         Some(phone) if phone % 10 == 4 => rejected(operation, "Error in Alpha-name"),
         _ => accepted(operation),

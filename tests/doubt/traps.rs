@@ -28,7 +28,7 @@ fn sorted_phones(gateway: &Gateway) -> Vec<u64> {
 fn run_on_another_day_skips_recipients_of_the_previous_day() {
     let gateway = Gateway::accepting();
     let edition = "edition: \"{{ today }}\"";
-    // Of these two time zones, one is always a day ahead.
+    // Kiritimati is always at least one day ahead of Pago Pago.
     let sale = campaign().to(10).top(edition).top("timezone: Pacific/Kiritimati").through(&gateway).write();
     sale.run(&["--limit", "5"]).exits(0);
     sale.replace("sale.yaml", "Pacific/Kiritimati", "Pacific/Pago_Pago");

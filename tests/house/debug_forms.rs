@@ -1,4 +1,4 @@
-//! `Debug` formatting, which messages to users must not contain.
+//! Messages to users contain no `Debug` output.
 
 use std::fs;
 

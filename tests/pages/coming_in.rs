@@ -135,7 +135,7 @@ fn page_sends_security_headers_and_is_not_cached() {
 }
 
 #[test]
-fn foreign_host_is_refused_even_with_a_valid_cookie() {
+fn foreign_host_header_is_refused_even_with_a_valid_cookie() {
     let sale = sent_campaign(&Gateway::accepting());
     let server = Server::start(&sale, &[]);
     let browser = Browser::signed_in(&server);

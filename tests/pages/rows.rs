@@ -62,7 +62,7 @@ fn chosen_column_of_the_list_is_shown() {
 }
 
 #[test]
-fn numbers_in_a_column_of_the_list_are_masked() {
+fn phone_numbers_in_a_list_column_are_masked() {
     let gateway = Gateway::accepting();
     let list = "phone,name,contact\n380501000002,Olha,+38 (067) 123-45-67\n";
     let sale = campaign().with_list(list).through(&gateway).write();

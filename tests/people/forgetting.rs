@@ -141,7 +141,7 @@ fn planned_rows_of_a_forgotten_recipient_are_skipped() {
     assert_eq!(files_with_traces(&sale), Vec::<String>::new());
     let status = sale.campaign(&["status", "sale", "--json"]).json();
     assert_eq!(status["counts"], json!({ "planned": 3, "skipped": 1, "accepted": 1 }));
-    // The list still contains the person, which alone does not count as a change.
+    // The list still contains the person, but that alone does not count as a change.
     let ended = sale.run(&["--json"]).exits(0).json();
     assert_eq!((&ended["run"], &ended["counts"]), (&json!("sale@1"), &json!({ "accepted": 4, "skipped": 1 })));
     assert_eq!(gateway.phones(), [2, 4, 5, 6].map(phone));

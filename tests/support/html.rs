@@ -1,4 +1,4 @@
-//! HTML parser and page checks for the dashboard, which the unit tests also use.
+//! An HTML parser and checks for dashboard pages. The unit tests use them too.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -9,7 +9,6 @@ mod bounds;
 mod conformance;
 mod consents;
 mod copies;
-mod earlier_versions;
 mod encoding;
 mod envelope;
 mod error;

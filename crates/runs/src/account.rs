@@ -134,7 +134,7 @@ impl GatewayAccount {
                 Ok(statuses) => answers.extend(statuses),
                 Err(unanswered) if answers.is_empty() => return Err(self.unanswered_error(unanswered)),
                 Err(unanswered) => {
-                    // The whole request was refused, so the result of each inquiry is unknown.
+                    // The whole request was refused, so the results of all remaining inquiries are unknown.
                     let open = InquiryFailure { cause: FailureCause::Unclear, ..unanswered };
                     answers.resize_with(inquiries.len(), || Err(open.clone()));
                     break;
@@ -490,7 +490,7 @@ mod inquiry_queue_tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn excess_inquiries_are_refused_and_do_not_use_the_rate() {
+    async fn excess_inquiries_are_refused_and_do_not_use_up_the_rate() {
         let began = Instant::now();
         let ledger: Arc<dyn Ledger> = Arc::new(MemoryLedger::new(LedgerContents::default(), now));
         let clock = tokio::spawn(async move {

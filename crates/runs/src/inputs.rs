@@ -10,8 +10,8 @@ use secrecy::SecretString;
 
 use super::list::{DecodedList, find_encoding_hints};
 use super::recipient_consent::read_consents;
+use super::suppress_files::FileStates;
 use super::suppress_files::{FileOptOuts, find_file_states, read_suppressed};
-use super::suppression_watch::FileStates;
 use super::{CampaignList, EarlierCountries, Error, ListSurvey, Profiles};
 use campaign_content::audience::{
     DecodedText, EncodingHints, LAST_HEADER_ROW, ListHeader, ListPlace, RecipientReader, clean_cell, decode_table,

@@ -14,8 +14,8 @@ use super::ledger_health::{move_signs_aside, refuse_backup, refuse_lost_ledger, 
 use super::plan::RequiredPlan;
 use super::ports::ConsentInAdvance;
 use super::profiles::{load_hook, refuse_other_secret};
-use super::retry_exclusions::SkippedRetries;
 use super::retry_rows::RetryPreview;
+use super::retry_rows::SkippedRetries;
 use super::{
     Adapters, Consent, EarlierSending, Error, Inputs, ListSurvey, ProtectedFiles, RunPhase, current_person,
     lock_campaign, read_destination_key,

@@ -32,13 +32,11 @@ mod reconcile;
 mod resolve;
 mod results;
 mod resume;
-mod retry_exclusions;
 mod retry_rows;
 mod schedule;
 mod send;
 mod single;
 mod suppress_files;
-mod suppression_watch;
 mod test_messages;
 #[cfg(test)]
 mod tests;
@@ -104,8 +102,7 @@ pub use reconcile::{Polling, ReconciledRun, poll_run, reconcile_run, wants_recei
 pub use resolve::{DoubtDecision, Resolution, ResolvedRun, RowChoice, current_person, is_known_author, resolve_doubts};
 pub use results::{ProtectedFiles, StaleResults, update_results_until_shutdown};
 pub use resume::open_copies;
-pub use retry_exclusions::SkippedRetries;
-pub use retry_rows::{RetriedError, RetryPreview, preview_retry, send_ordered_retry};
+pub use retry_rows::{RetriedError, RetryPreview, SkippedRetries, preview_retry, send_ordered_retry};
 pub use schedule::{
     ScheduleActivation, ScheduleChange, ScheduleOrder, ScheduleStatus, ScheduleView, apply_schedule_order,
     load_active_campaign, load_schedule_views,

@@ -207,7 +207,7 @@ impl Session {
         Ok(any)
     }
 
-    /// Whether a message that the gateway did not find can be sent again. A second code or call does harm, and a
+    /// Whether a message that the gateway did not find can be sent again. A second code or call would do harm, and a
     /// message that the gateway queues might only be delayed.
     fn may_resend(&self, run: &Run) -> bool {
         // A run that was replaced or cancelled is not reopened.

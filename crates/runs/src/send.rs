@@ -14,7 +14,7 @@ use super::policy::refuse_ignored_opt_outs;
 use super::recipient_consent::RowsToJudge;
 use super::results::SentRun;
 use super::resume::list_open_rows;
-use super::suppression_watch::SuppressionWatch;
+use super::suppress_files::SuppressionWatch;
 use super::{Adapters, Connection, Error, Inputs, RunEvent, RunOutcome, run_blocking};
 use campaign_content::audience::{Chunk, ListHeader, RecordRef};
 use campaign_core::domain::{Budget, Row, RowSet};
@@ -369,8 +369,8 @@ impl RunSender<'_> {
         if !self.is_paced {
             return Ok(None);
         }
-        let run_and_brief = (job.run, &job.frozen.inputs.brief);
-        let Some(rules) = sending_rules(self.terms, self.destination, run_and_brief, header)? else { return Ok(None) };
+        let brief = &job.frozen.inputs.brief;
+        let Some(rules) = sending_rules(self.terms, self.destination, job.run, brief, header)? else { return Ok(None) };
         let hours = Arc::new(SendingHours::new(rules, Arc::new(self.adapters.clock)));
         let source = FeedSource {
             ledger: Arc::clone(&self.adapters.ledger),
@@ -391,7 +391,8 @@ impl RunSender<'_> {
 pub(super) fn sending_rules(
     terms: &SendingTerms,
     destination: &Destination,
-    (run, brief): (&Run, &CampaignBrief),
+    run: &Run,
+    brief: &CampaignBrief,
     header: &ListHeader,
 ) -> Result<Option<SendingRules>, Error> {
     let windows: Vec<_> = terms

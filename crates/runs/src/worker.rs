@@ -293,7 +293,8 @@ impl ShardSender for RunShardSender<'_> {
     async fn send_drawn(
         &self,
         run: &Run,
-        (lease, snapshot): (Lease, &Snapshot),
+        lease: Lease,
+        snapshot: &Snapshot,
         shards: ShardSource,
     ) -> Result<SendEnding, Error> {
         // Loaded for each draw: a worker does not lock the campaign, so forgetting a recipient can replace the copies.

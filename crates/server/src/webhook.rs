@@ -65,7 +65,7 @@ pub fn router(receiver: Arc<WebhookReceiver>, proxies: TrustedProxies, metrics: 
         .with_state(Arc::new(state))
 }
 
-/// Handles a webhook to the address of a message.
+/// Handles a webhook that was sent to a message's own address.
 async fn post_message_receipt(
     State(state): State<Arc<WebhookState>>,
     Extension(peer): Extension<SocketAddr>,

@@ -149,7 +149,7 @@ impl Drop for Gateway {
     fn drop(&mut self) {
         self.state.release();
         self.state.closed.store(true, Ordering::SeqCst);
-        // Wake up the listener, so that it sees `closed`.
+        // Wake the listener so that it sees `closed`.
         let _ = TcpStream::connect(self.address);
         if let Some(listening) = self.listening.take() {
             let _ = listening.join();

@@ -402,10 +402,10 @@ fn digit_value(character: char) -> Option<u64> {
 fn is_decoration(character: char) -> bool {
     match character {
         '-' | '(' | ')' | '.' | '\'' | '"' | '=' | '[' | ']' | '~' | '_' | '`' => true,
-        // typographic dashes, minus signs, dots and quotation marks
+        // Typographic dashes, minus signs, dots and quotation marks.
         '\u{2010}'..='\u{2015}' | '\u{2043}' | '\u{2212}' | '\u{b7}' | '\u{2022}' => true,
         '\u{2018}'..='\u{201f}' | '\u{2bc}' | '\u{b4}' | '\u{ab}' | '\u{bb}' => true,
-        // East Asian keyboards
+        // East Asian keyboards.
         '（' | '）' | '－' | '﹣' | '．' | '～' | '\u{301c}' | '\u{30fc}' => true,
         other => other.is_whitespace(),
     }

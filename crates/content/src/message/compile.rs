@@ -61,7 +61,7 @@ pub fn compile_messages(
 /// All problems found in the text.
 pub fn render_constant(text: &NamedTemplate, names: &TemplateNames) -> Result<String, Vec<TextProblem>> {
     let mut load = |_: &str| Err("this value cannot use other templates".to_owned());
-    // Problems in vars are reported with the recipients' texts.
+    // Problems in `vars` are reported with the recipients' texts.
     let own_problems = |problems: Vec<TextProblem>| {
         problems.into_iter().filter(|problem| problem.text == text.name).collect::<Vec<_>>()
     };

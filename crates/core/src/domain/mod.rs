@@ -2,14 +2,12 @@
 //!
 //! This module does no I/O and knows neither file formats nor wire formats.
 
-mod accents;
 mod amount;
 mod channel;
-mod invisible;
+mod characters;
 mod language;
 mod limits;
 mod list;
-mod message_id;
 mod notification;
 mod operation;
 mod opt_out;
@@ -22,18 +20,16 @@ pub mod transliteration;
 pub mod variable;
 mod variant_allocation;
 
-pub use accents::{compose_accents, separate_accents};
 pub use amount::{Amount, ParseAmountError, choose_plural, format_count, format_thousands};
 pub use channel::*;
-pub use invisible::is_invisible;
+pub use characters::{compose_accents, is_invisible, separate_accents};
 pub use language::Language;
 pub use limits::{Budget, FrequencyCap, Spending};
 pub use list::{Delimiter, ListFormat, ParseRowsError, Row, RowSet};
-pub use message_id::{GatewayMessageId, IdRange, MessageId};
 pub use notification::NotificationEvent;
 pub use operation::{
-    Chain, Endpoint, ExtraProperties, LOOPBACK, MessageContent, NamedTemplate, Operation, OperationKind,
-    OperationOutcome, PermanentError, Purpose, TextSource,
+    Chain, Endpoint, ExtraProperties, GatewayMessageId, IdRange, LOOPBACK, MessageContent, MessageId, NamedTemplate,
+    Operation, OperationKind, OperationOutcome, PermanentError, Purpose, TextSource,
 };
 pub use opt_out::{
     MAX_OPT_OUT_WORDS, OptOutColumn, OptOutState, OptOutWords, ReplyReading, is_date, read_opt_out_state,

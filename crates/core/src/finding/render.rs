@@ -91,7 +91,7 @@ pub fn is_kept_whole(quoted: &str) -> bool {
     quoted.starts_with("campaign ") || quoted.chars().count() <= MAX_UNBROKEN_QUOTE
 }
 
-/// Replaces the spaces between groups of digits, so that a number is not wrapped.
+/// Replaces the spaces between groups of digits with [`KEPT_BLANK`], so that a number is not wrapped.
 pub fn keep_digit_groups(text: &str) -> String {
     let is_digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_digit);
     let bytes = text.as_bytes();

@@ -124,7 +124,7 @@ pub fn check_timing(
     }
 }
 
-/// An error about a run that begins now and can send no messages in time. `list` is as in [`check_timing`].
+/// The error for a run that, if it began now, could not send any message in time. `list` is as in [`check_timing`].
 pub fn check_beginning(
     campaign: &Campaign,
     profile: Option<&Profile>,

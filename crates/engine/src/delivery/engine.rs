@@ -209,7 +209,7 @@ impl Engine {
         if opted_out == 0 {
             return Ok(None);
         }
-        // The opt-outs and messages of all processes of a shared run count.
+        // In a shared run, the opt-outs and messages of all processes count.
         Ok(limits.check_opt_outs(opted_out, ledger.load_sent_rows(self.options.lease.run).await?.len()))
     }
 

@@ -38,7 +38,8 @@ pub trait ShardSender: Sync {
     fn send_drawn(
         &self,
         run: &Run,
-        by: (Lease, &Snapshot),
+        lease: Lease,
+        snapshot: &Snapshot,
         shards: ShardSource,
     ) -> impl Future<Output = Result<SendEnding, Self::Error>> + Send;
 
@@ -178,7 +179,7 @@ impl<S: ShardSender> Participant<'_, S> {
                 }
             };
             failpoint::pass("share.drawn");
-            ending = ending.merge(sender.send_drawn(run, (worker.lease, &snapshot), shards.clone()).await?);
+            ending = ending.merge(sender.send_drawn(run, worker.lease, &snapshot, shards.clone()).await?);
             snapshot.counts = ending.counts.clone();
             if let Some(stop) = &ending.stopped {
                 if stop.kind == StopKind::StopRequested {
@@ -417,7 +418,8 @@ mod participant_tests {
         async fn send_drawn(
             &self,
             run: &Run,
-            _: (Lease, &Snapshot),
+            _: Lease,
+            _: &Snapshot,
             _: ShardSource,
         ) -> Result<SendEnding, LedgerError> {
             self.0.claim_run(self.1, run.key).await?;

@@ -95,7 +95,7 @@ pub async fn load_pending(
                 && let Some(id) = run.message_id(sent.row, order)
             {
                 let chain = envelope.chain(sent);
-                pending.push(PendingMessage::new((sent.row, order, id), (chain, envelope.begun_at), times));
+                pending.push(PendingMessage::new(sent.row, order, id, chain, envelope.begun_at, times));
             }
         }
     }
@@ -108,8 +108,11 @@ pub async fn load_pending(
 impl PendingMessage {
     /// A message on the channels of `chain` that was sent at `sent_at`.
     pub fn new(
-        (row, order, id): (Row, Option<u32>, MessageId),
-        (chain, sent_at): (Chain, Timestamp),
+        row: Row,
+        order: Option<u32>,
+        id: MessageId,
+        chain: Chain,
+        sent_at: Timestamp,
         times: &ChainLifetimes,
     ) -> Self {
         let expires_at = sent_at.checked_add(times.for_chain(chain)).unwrap_or(Timestamp::MAX);
@@ -419,8 +422,8 @@ mod expiry_tests {
     fn message_expires_after_the_lifetimes_of_its_channels() {
         let sent_at = Timestamp::UNIX_EPOCH;
         let message = |kind: OperationKind| {
-            let named = (Row::FIRST, None, MessageId::new(7).unwrap());
-            PendingMessage::new(named, (kind.into(), sent_at), &ChainLifetimes::default())
+            let id = MessageId::new(7).unwrap();
+            PendingMessage::new(Row::FIRST, None, id, kind.into(), sent_at, &ChainLifetimes::default())
         };
         let after = |days: i64| sent_at + jiff::SignedDuration::from_hours(24 * days);
         assert!(!message(OperationKind::ViberSms).has_expired(after(3)));
@@ -442,8 +445,8 @@ mod retry_tests {
     #[test]
     fn only_failure_of_the_whole_message_allows_a_retry() {
         let chain = Chain::from(OperationKind::ViberSms);
-        let named = (Row::FIRST, None, MessageId::new(7).unwrap());
-        let message = PendingMessage::new(named, (chain, Timestamp::UNIX_EPOCH), &ChainLifetimes::default());
+        let (id, sent_at) = (MessageId::new(7).unwrap(), Timestamp::UNIX_EPOCH);
+        let message = PendingMessage::new(Row::FIRST, None, id, chain, sent_at, &ChainLifetimes::default());
         let report = |source, channel: &str, status| {
             let channel = ReportedChannel::parse(channel);
             Some(Receipt { channel, ..Receipt::new(source, status) })

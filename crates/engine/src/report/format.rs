@@ -66,7 +66,7 @@ fn describe_delivered(delivered: u64, read: u64, in_part: u64) -> String {
 /// The name of a state for display.
 fn describe_state(state: RowState) -> String {
     match state {
-        // Readers could mistake "accepted" for delivered.
+        // Readers could mistake "accepted" for "delivered".
         RowState::Accepted => "accepted by the gateway".to_owned(),
         state => state.format_words(),
     }

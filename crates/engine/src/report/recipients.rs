@@ -291,7 +291,7 @@ fn count_undecided(snapshot: &Snapshot) -> u64 {
     open.into_iter().map(|state| snapshot.counts.get(state)).sum()
 }
 
-/// Visits the wanted rows of a run's list that have a valid phone number: first the header, then each row.
+/// Visits the header of a run's list, then each wanted row that has a valid phone number.
 async fn for_each_recipient(
     ledger: &dyn Ledger,
     run: &Run,

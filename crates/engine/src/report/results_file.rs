@@ -317,8 +317,8 @@ fn numbered_path(path: &Path, number: u32) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Creates a hard link to a file, or copies the file if the file system has no links. Never overwrites an existing
-/// file.
+/// Creates a hard link to a file, or copies the file if the file system does not support hard links. Never overwrites an
+/// existing file.
 fn link_or_copy(path: &Path, backup: &Path) -> io::Result<()> {
     match fs::hard_link(path, backup) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {}

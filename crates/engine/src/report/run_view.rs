@@ -193,7 +193,7 @@ pub async fn is_owned(ledger: &dyn Ledger, run: &Run) -> Result<bool, LedgerErro
     if run.progress != RunProgress::Open {
         return Ok(false);
     }
-    // Workers continue a run after the process that started it is gone.
+    // Workers can continue a run after the process that started it is gone.
     let has_claimed_shards = run.sharding.is_some() && !ledger.load_claimed_rows(run.key).await?.is_empty();
     if has_claimed_shards || run.epoch.is_none() {
         return Ok(has_claimed_shards);

@@ -172,7 +172,7 @@ impl OptOutList {
         self.version += u64::from(ended);
     }
 
-    /// Drops opt-outs in replies that a later opt-in has already ended.
+    /// Converts who opted out to the listed form, and drops opt-outs by reply that a later opt-in has already ended.
     pub(super) fn drop_ended(&self, opt_outs: &mut Vec<OptOut>) {
         opt_outs.iter_mut().for_each(|new| new.who = self.as_listed(new.who));
         opt_outs.retain(|new| {

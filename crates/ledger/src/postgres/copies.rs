@@ -15,7 +15,7 @@ use super::dialect::storage_error;
 use super::ledger::PostgresLedger;
 use super::locks::Locks;
 use super::sql::StatementError;
-use super::sql::statement::{query, read_ledger, scalar};
+use super::sql::{query, read_ledger, scalar};
 use super::transaction::{self, DatabaseWait, retry_while_unavailable};
 use crate::{CampaignLock, Copies, LedgerError, LedgerFuture, ListReader, NewCopies, Run, SqliteLedger, StrayCopies};
 use campaign_core::failpoint;

@@ -19,8 +19,8 @@ use tokio::sync::OnceCell;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use super::ledger::PostgresLedger;
-use super::sql::statement::{query, read_ledger};
 use super::sql::{LockProof, Now, StatementError};
+use super::sql::{query, read_ledger};
 use super::transaction;
 use crate::{Epoch, LedgerError, run};
 use campaign_core::private::{self, ExistingFile};

@@ -15,12 +15,12 @@ use sqlx::{Connection as _, PgPool, Row as _, SqlSafeStr, raw_sql};
 
 use super::address::PostgresAddress;
 use super::dialect::storage_error;
-use super::sql::statement::scalar;
+use super::sql::scalar;
 use super::sql::{self, StatementError};
 use super::transaction::{self, retry_if_reached};
 use super::write_connection::{self, ServerSuccession};
 use crate::LedgerError;
-use crate::earlier_versions::EarlierChains;
+use crate::encoding::EarlierChains;
 use crate::high_water_mark::{HighWaterMark, MarkReading};
 
 /// Connections that read or write single records; one of them might be busy with a list for a long time.

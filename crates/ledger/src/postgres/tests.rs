@@ -10,8 +10,8 @@ use tempfile::TempDir;
 
 use super::address::PostgresAddress;
 use super::ledger::PostgresLedger;
-use super::sql::statement::{query, read_ledger, scalar};
 use super::sql::{Now, StatementError};
+use super::sql::{query, read_ledger, scalar};
 use super::{opening, transaction};
 use crate::conformance::cluster::Cluster;
 use crate::conformance::scene::{Scene, accepted, as_port, new_run, run_end, single_intent};

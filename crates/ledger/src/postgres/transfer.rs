@@ -17,7 +17,7 @@ use super::address::PostgresAddress;
 use super::copies::{copy_in, read_packed_shard};
 use super::dialect::{self, storage_error};
 use super::ledger::PostgresLedger;
-use super::sql::statement::{query, scalar};
+use super::sql::{query, scalar};
 use super::{opening, transaction};
 use crate::high_water_mark::{HighWaterMark, MarkFile};
 use crate::sqlite::{Handover, NewBackup, ReadyBackup, create_ledger};

@@ -7,10 +7,10 @@ use roaring::RoaringBitmap;
 use super::blocks::{self, BlockDraw, DrawPlace};
 use super::dialect::{Adapter, Connection, Lock};
 use super::runs::{self, InitialRunState};
-use super::statement::{StatementError, read_ledger};
 use super::writer::ChangeWork;
-use super::{approvals, contacts, envelopes, events, forgetting, guards, rate_limits, schedules, suppression};
-use crate::earlier_versions::{rewrite_event, rewrite_opt_out};
+use super::{StatementError, read_ledger};
+use super::{approvals, contacts, envelopes, events, forgetting, guards, limits, schedules, suppression};
+use crate::encoding::{rewrite_event, rewrite_opt_out};
 use crate::rules::check_lock;
 use crate::{
     Allowance, AskedRow, BlockRequest, CampaignLock, CampaignLockInfo, Claim, Copies, CopiesPurpose, DamagedRun,
@@ -218,7 +218,7 @@ impl Ledger for Adapter {
         let account = account.clone();
         Box::pin(self.write(move |connection, now| {
             let account = account.clone();
-            Box::pin(async move { rate_limits::use_rate_limit(connection, now, &account, request).await })
+            Box::pin(async move { limits::use_rate_limit(connection, now, &account, request).await })
         }))
     }
 

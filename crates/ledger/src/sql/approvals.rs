@@ -4,7 +4,7 @@ use sqlx::Row as _;
 
 use super::dialect::{Adapter, Connection, Record};
 use super::runs::{timestamp_from_micros, to_signed, to_unsigned};
-use super::statement::{Now, StatementError, capture_damage, query, read_ledger, read_lossy};
+use super::{Now, StatementError, capture_damage, query, read_ledger, read_lossy};
 use crate::encoding::Checksum;
 use crate::rules::oldest_kept_plan_time;
 use crate::{

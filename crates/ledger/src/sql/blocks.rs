@@ -8,7 +8,7 @@ use sqlx::{AssertSqlSafe, Row as _};
 use super::dialect::{self, Adapter, Connection, Lock, Record};
 use super::envelopes;
 use super::runs::{self, InitialRunState, timestamp_from_micros};
-use super::statement::{Now, StatementError, query, read_row_number, read_u32, scalar, to_u32};
+use super::{Now, StatementError, query, read_row_number, read_u32, scalar, to_u32};
 use crate::encoding::Checksum;
 use crate::rules::{HOUR, list_refusals, next_draw_time, next_rows, owns_rows};
 use crate::{

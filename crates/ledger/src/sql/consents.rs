@@ -5,7 +5,7 @@ use roaring::RoaringBitmap;
 use sqlx::Row as _;
 
 use super::dialect::{Adapter, Connection, Record};
-use super::statement::{StatementError, query, read_ledger};
+use super::{StatementError, query, read_ledger};
 use crate::encoding::Checksum;
 use crate::{ConsentBlock, ConsentEvidence, ConsentStore, LedgerError, LedgerFuture, RowSpan, RunId};
 

@@ -12,7 +12,7 @@ use sqlx::{Connection as _, Row as _};
 
 use super::dialect::{Connection, json_elements};
 use super::runs::{self, to_signed, to_unsigned};
-use super::statement::{Now, StatementError, query, read_u32, scalar};
+use super::{Now, StatementError, query, read_u32, scalar};
 use super::{counted_messages, forgetting};
 use crate::rules::{CountedMessage, NumberErasure, PriorMessage, caps_allow, counts_for_caps, find_capped_rows};
 use crate::{CapQuery, Intent, LedgerError, NumberKey, NumberSet, Run, RunId, SharedRun};

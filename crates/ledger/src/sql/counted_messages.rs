@@ -11,7 +11,7 @@ use serde_json::json;
 use super::dialect::{Connection, Record};
 use super::envelope_records::read_row_span;
 use super::envelopes::{self, SELECT_ENVELOPES, SELECT_LISTED_ENVELOPES, envelope_from_row};
-use super::statement::{StatementError, query, read_u32};
+use super::{StatementError, query, read_u32};
 use super::{events, limits, receipts};
 use crate::envelope::ENVELOPES_PER_READ;
 use crate::rules::{CountedMessage, CountedMessages, may_have_been_sent};

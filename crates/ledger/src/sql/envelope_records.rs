@@ -5,9 +5,9 @@ use sqlx::Row as _;
 
 use super::dialect::{self, Connection, Record};
 use super::envelopes;
-use super::statement::{Now, StatementError, query, read_row_number, read_u32, serialize_name};
-use crate::earlier_versions::EarlierChains;
+use super::{Now, StatementError, query, read_row_number, read_u32, serialize_name};
 use crate::encoding::Checksum;
+use crate::encoding::EarlierChains;
 use crate::encoding::{format_chains, pack_costs, pack_list, pack_outcomes};
 use crate::envelope::ENVELOPES_PER_READ;
 use crate::{Intent, Lease, LedgerError, RowSpan, RunId, SentRow};

@@ -15,8 +15,8 @@ use sqlx::{QueryBuilder, Row as _};
 use super::dialect::{self, Connection, Database, Record, json_elements};
 use super::envelope_records::{EnvelopeHeader, NewEnvelope, PackedOutcomes, has_no_outcomes, read_row_span, row_range};
 use super::runs::{self, timestamp_from_micros};
-use super::statement::{self, Now, StatementError, parse_name, query, read_u32, scalar, to_u32};
-use super::{blocks, contacts, events, limits, rate_limits, receipts, suppression};
+use super::{Now, StatementError, parse_name, query, read_u32, scalar, to_u32};
+use super::{blocks, contacts, events, limits, receipts, suppression};
 use crate::encoding::{parse_chains, unpack_costs, unpack_list, unpack_outcomes};
 use crate::envelope::ENVELOPES_PER_READ;
 use crate::rules::{
@@ -120,7 +120,7 @@ pub(super) async fn begin_envelope(
                 .await?;
             return Ok(Permit::OptedOut(opted_out));
         }
-        let departs_at = departure_time(&intent, rate_limits::load_rate_limit(connection, &account.name).await?, now.0);
+        let departs_at = departure_time(&intent, limits::load_rate_limit(connection, &account.name).await?, now.0);
         if let Some(late) = check_deadline(&intent, departs_at) {
             return Ok(late);
         }
@@ -148,8 +148,7 @@ pub(super) async fn grant_permit(
     let account = &intent.account;
     let wait = match takes_slot(account, not_before.unwrap_or(0), now.0) {
         true => {
-            rate_limits::reserve_rate(connection, now, account, u32::try_from(intent.rows.len()).unwrap_or(u32::MAX))
-                .await?
+            limits::reserve_rate(connection, now, account, u32::try_from(intent.rows.len()).unwrap_or(u32::MAX)).await?
         }
         false => SlotWait::NONE,
     };
@@ -289,8 +288,8 @@ pub(super) async fn load_summaries(
     while let Some(row) = rows.try_next().await? {
         summaries.push(EnvelopeSummary {
             envelope: read_u32(&row, 0)?,
-            first: statement::read_row_number(&row, 1)?,
-            last: statement::read_row_number(&row, 2)?,
+            first: super::read_row_number(&row, 1)?,
+            last: super::read_row_number(&row, 2)?,
         });
     }
     Ok(summaries)

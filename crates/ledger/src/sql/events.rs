@@ -5,7 +5,7 @@ use sqlx::Row as _;
 
 use super::dialect::Connection;
 use super::runs::{self, timestamp_from_micros};
-use super::statement::{self, Now, StatementError, parse_name, query, read_u32, scalar, to_u32};
+use super::{Now, StatementError, parse_name, query, read_u32, scalar, to_u32};
 use super::{blocks, limits, shards};
 use crate::encoding::Checksum;
 use crate::encoding::{pack_set, unpack_set};
@@ -240,7 +240,7 @@ pub(super) async fn load_inquiries(reader: &mut Connection, run: RunId) -> Resul
         .map(|record| {
             let negative_at: Option<i64> = record.try_get(6)?;
             Ok(AskedRow {
-                row: statement::read_row_number(record, 0)?,
+                row: super::read_row_number(record, 0)?,
                 envelope: read_u32(record, 1)?,
                 asked: read_u32(record, 2)?,
                 negatives: read_u32(record, 3)?,

@@ -8,7 +8,7 @@ use super::dialect::{Adapter, Connection};
 use super::envelope_records::{EnvelopeHeader, PackedOutcomes, read_row_span};
 use super::envelopes::{SELECT_ENVELOPES_WITHIN, envelope_from_row};
 use super::runs::{self, timestamp_from_micros};
-use super::statement::{Now, StatementError, query, read_ledger, read_u32, scalar};
+use super::{Now, StatementError, query, read_ledger, read_u32, scalar};
 use super::{blocks, consents, contacts, events, guards, limits, notifications, receipts, suppression};
 use crate::encoding::Checksum;
 use crate::encoding::{pack_list, unpack_list};

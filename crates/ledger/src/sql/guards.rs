@@ -5,7 +5,7 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::dialect::{Adapter, Connection};
 use super::envelopes::{SELECT_ENVELOPES, SELECT_ENVELOPES_WITHIN, envelope_from_row};
-use super::statement::{Now, StatementError, query, read_ledger, scalar};
+use super::{Now, StatementError, query, read_ledger, scalar};
 use super::{events, forgetting, receipts};
 use crate::guards::{RepeatHash, RepeatKey, latest_expiry};
 use crate::rules::{Guard, PlaceRelease, check_repeat, look_for_repeat};

@@ -6,8 +6,8 @@ use sqlx::Row as _;
 
 use super::dialect::{self, Adapter, Connection, Record};
 use super::runs::timestamp_from_micros;
-use super::statement::{StatementError, capture_damage, query, read_ledger, read_lossy};
-use super::{approvals, consents, forgetting, notifications, rate_limits, schedules};
+use super::{StatementError, capture_damage, query, read_ledger, read_lossy};
+use super::{approvals, consents, forgetting, limits, notifications, schedules};
 use crate::{
     AccountRateLimit, Backup, DamagedRecord, IntegrityReport, LedgerError, LedgerFuture, LedgerMaintenance,
     LedgerProperties, LedgerRisks, RecordKind,
@@ -32,7 +32,7 @@ impl LedgerMaintenance for Adapter {
     }
 
     fn list_rate_limits(&self) -> LedgerFuture<'_, Vec<(String, AccountRateLimit)>> {
-        Box::pin(async move { read_ledger!(self, rate_limits::list_rate_limits) })
+        Box::pin(async move { read_ledger!(self, limits::list_rate_limits) })
     }
 
     fn load_risks(&self) -> LedgerFuture<'_, LedgerRisks> {
@@ -113,8 +113,7 @@ pub(super) async fn find_damaged_records(
     for (record, damage) in blocks {
         record_damage(&mut damaged, damage, record, RecordKind::Consent)?;
     }
-    let (rates, numbers) =
-        (rate_limits::list_rate_limits(&mut *reader).await, forgetting::load_number_key(reader).await);
+    let (rates, numbers) = (limits::list_rate_limits(&mut *reader).await, forgetting::load_number_key(reader).await);
     record_damage(&mut damaged, rates, "the rate limit of an account".to_owned(), RecordKind::Account)?;
     record_damage(&mut damaged, numbers, "the key for forgotten numbers".to_owned(), RecordKind::Forgetting)?;
     Ok(damaged)

@@ -6,9 +6,7 @@ use jiff::Timestamp;
 use sqlx::Row as _;
 
 use super::dialect::{Adapter, Connection, Record};
-use super::statement::{
-    Now, StatementError, capture_damage, parse_name, query, read_ledger, read_u32, scalar, serialize_name,
-};
+use super::{Now, StatementError, capture_damage, parse_name, query, read_ledger, read_u32, scalar, serialize_name};
 use crate::rules::NumberErasure;
 use crate::{
     LedgerError, LedgerFuture, NewNotification, Notification, NotificationOutcome, NotificationQueue,

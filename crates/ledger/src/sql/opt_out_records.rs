@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::json;
 use sqlx::Row as _;
 
+use super::StatementError;
 use super::dialect::Record;
 use super::runs::{timestamp_from_micros, to_signed, to_unsigned};
-use super::statement::StatementError;
 use crate::encoding::Checksum;
 use crate::{LedgerError, OptOut, OptOutEnd, OptOutReach, OptOutScope};
 use campaign_core::domain::Addressee;

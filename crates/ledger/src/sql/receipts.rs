@@ -13,12 +13,12 @@ use sqlx::{QueryBuilder, Row as _};
 
 use super::counted_messages::{self, AcceptedRows};
 use super::dialect::{Adapter, Connection, Database, Record, json_elements};
-use super::statement::{self, Now, StatementError, query, read_ledger, scalar};
 use super::writer::ChangeWork;
+use super::{Now, StatementError, query, read_ledger, scalar};
 use super::{runs, suppression};
-use crate::earlier_versions::{rewrite_opt_out, rewrite_receipt};
 use crate::encoding::Checksum;
 use crate::encoding::{pack_list, unpack_list};
+use crate::encoding::{rewrite_opt_out, rewrite_receipt};
 use crate::receipts::add_receipt;
 use crate::rules::erase_texts_from_receipt;
 use crate::{LedgerError, LedgerFuture, NewReceipt, ReceiptOutcome, ReceiptStore, RowReceipts, RunId, StoredReceipt};
@@ -168,7 +168,7 @@ async fn find_forgotten_rows(
     .bind(serde_json::to_string(&messages).unwrap_or_default())
     .fetch_all(connection)
     .await?;
-    rows.iter().map(|found| Ok((RunId(found.try_get(0)?), statement::read_row_number(found, 1)?))).collect()
+    rows.iter().map(|found| Ok((RunId(found.try_get(0)?), super::read_row_number(found, 1)?))).collect()
 }
 
 /// Finds purged runs, whose receipts are not stored.

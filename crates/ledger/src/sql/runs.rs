@@ -7,7 +7,7 @@ use sqlx::{QueryBuilder, Row as _};
 
 use super::dialect::{self, Adapter, Connection, Database, Record};
 use super::envelopes::EnvelopeNumbers;
-use super::statement::{
+use super::{
     Now, StatementError, capture_damage, parse_name, query, read_ledger, read_lossy, read_u32, scalar, serialize_name,
     unreadable_json,
 };

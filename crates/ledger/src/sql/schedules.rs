@@ -5,7 +5,7 @@ use sqlx::Row as _;
 
 use super::dialect::{Adapter, Connection, Record};
 use super::runs::{self, InitialRunState, PREPARING, timestamp_from_micros};
-use super::statement::{StatementError, capture_damage, query, read_ledger, read_lossy, scalar};
+use super::{StatementError, capture_damage, query, read_ledger, read_lossy, scalar};
 use crate::encoding::Checksum;
 use crate::rules::{may_fire, may_skip};
 use crate::{

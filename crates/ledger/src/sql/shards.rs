@@ -6,7 +6,7 @@ use super::blocks::{self, BlockOwner, LockProof};
 use super::dialect::{Adapter, Connection, Lock};
 use super::envelopes;
 use super::runs;
-use super::statement::{Now, StatementError, query, read_row_number, read_u32, scalar, to_u32};
+use super::{Now, StatementError, query, read_row_number, read_u32, scalar, to_u32};
 use crate::rules::{DrawReadiness, check_draw, next_rows, owns_rows};
 use crate::{
     BlockIds, Epoch, Lease, LedgerError, LedgerFuture, Ownership, RowSpan, Run, RunId, ShardDraw, ShardStore,

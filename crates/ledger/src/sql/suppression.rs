@@ -13,7 +13,7 @@ use super::dialect::{Adapter, Connection, Record, json_elements};
 use super::forgetting;
 use super::opt_out_records::{OptOutColumns, end_from_row, opt_out_from_row, opt_out_to_json, repetition_from_row};
 use super::runs::{to_signed, to_unsigned};
-use super::statement::{Now, StatementError, query, read_ledger, scalar};
+use super::{Now, StatementError, query, read_ledger, scalar};
 use crate::rules::{NumberErasure, REPLACED_REASON};
 use crate::{
     AdditionMode, Additions, LedgerError, LedgerFuture, NumberKey, NumberSet, OptIn, OptOut, OptOutFilter, OptOutPage,

@@ -11,7 +11,7 @@ use super::counted_messages::AcceptedRows;
 use super::dialect::{self, Adapter, Connection, WriteConnection, to_ledger_error};
 use super::envelopes::{self, EnvelopeNumbers};
 use super::receipts;
-use super::statement::{Now, StatementError};
+use super::{Now, StatementError};
 use crate::high_water_mark::HighWaterMark;
 use crate::{Intent, LedgerError, NewReceipt, Permit, ReceiptOutcome, Settlement};
 use campaign_core::failpoint;

@@ -20,7 +20,7 @@ use super::sql::{self, StatementError};
 use super::write_connection::{self, Patience, TurnWait, WriteConnection, is_busy, is_read_only};
 use super::{copies, locks};
 use crate::LedgerError;
-use crate::earlier_versions::EarlierChains;
+use crate::encoding::EarlierChains;
 use crate::high_water_mark::{self, HighWaterMark, MarkFile};
 use campaign_core::private::{self, ExistingFile};
 

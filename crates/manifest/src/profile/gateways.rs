@@ -1,4 +1,4 @@
-//! Profiles of a gateways.yaml file: usable and invalid ones, where the file is looked for, and adding a profile.
+//! Profiles of a gateways.yaml file: usable and invalid ones, the search for the file, and adding a profile.
 //!
 //! An invalid profile is an error for commands that use it, and a warning for all others.
 

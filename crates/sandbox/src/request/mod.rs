@@ -412,7 +412,7 @@ mod operation_tests {
     }
 
     #[test]
-    fn lookup_and_code_call_take_one_number() {
+    fn lookup_and_code_call_accept_only_one_number() {
         for kind in [OperationType::Hlr, OperationType::CallOtp] {
             let two = json!({"phone": "380501234567,380671234567"});
             assert_eq!(rejection_text(kind, two), "Please enter valid receiver phone number");

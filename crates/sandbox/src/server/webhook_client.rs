@@ -174,9 +174,11 @@ struct WebhookTarget {
     at: Option<IpAddr>,
 }
 
-/// The exact URL and its `Host` header, if the URL can be sent unchanged. It must use plain HTTP, and contain neither a
-/// password nor characters that an HTTP library rejects. The request goes to the host and port that were checked.
-fn verbatim_request_target(url: &Url, at: Option<IpAddr>, original: &str) -> Option<(Uri, HeaderValue)> {
+/// The URI and the `Host` header of a request that sends the URL `original` unchanged, if that is possible.
+///
+/// The URL must use plain HTTP, and contain neither credentials nor characters that the HTTP library rejects. The request
+/// connects to `checked_ip` if it is given, otherwise to the host of the URL.
+fn verbatim_request_target(url: &Url, checked_ip: Option<IpAddr>, original: &str) -> Option<(Uri, HeaderValue)> {
     if url.scheme() != "http" || !url.username().is_empty() || url.password().is_some() {
         return None;
     }
@@ -185,7 +187,7 @@ fn verbatim_request_target(url: &Url, at: Option<IpAddr>, original: &str) -> Opt
     let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
     let host = HeaderValue::from_str(url.authority()).ok()?;
     let host_name = url.host_str()?;
-    let target = match at {
+    let target = match checked_ip {
         Some(IpAddr::V6(address)) => format!("[{address}]"),
         Some(address) => address.to_string(),
         None => host_name.to_owned(),

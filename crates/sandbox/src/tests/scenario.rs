@@ -41,7 +41,7 @@ fn error_positions(yaml: &str) -> Vec<(&'static str, usize, usize)> {
 }
 
 #[test]
-fn scenario_without_keys_is_the_default() {
+fn scenario_with_empty_sections_is_the_default() {
     assert_eq!(scenario("seed: 0"), Scenario::default());
     let everything = "accounts: [{}]\nprices: {}\nchannels: { sms: {}, viber: {} }\nexceptions: []\nfaults: []\n\
                       status: {}\nwebhooks: {}\ntemplates: {}\n";

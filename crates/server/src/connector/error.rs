@@ -1,6 +1,6 @@
 //! Tool errors: gateway errors, business rules and invalid arguments.
 //!
-//! Errors of a tool call are results of the tool, not protocol errors, so that a model reads them and can react.
+//! Errors of a tool call are results of the tool, not protocol errors, so that a model can read them and react.
 
 use std::time::Duration;
 

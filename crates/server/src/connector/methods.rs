@@ -218,9 +218,9 @@ impl Caller<'_> {
         self.access.verify_key(&self.key, &self.account.profile, self.account.ask(&CheckKey)).await
     }
 
-    /// Creates a confirmed SMS template.
+    /// Creates an SMS template that the user has confirmed.
     ///
-    /// If the operator's approval is required and missing, the call becomes pending.
+    /// If the operator's approval is required and missing, the call becomes pending, and the inner `Err` describes it.
     pub(super) async fn create_sms_template(
         &self,
         name: String,

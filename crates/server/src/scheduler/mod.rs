@@ -9,7 +9,6 @@
 
 mod due;
 mod firing;
-mod locked;
 #[cfg(test)]
 mod tests;
 

@@ -157,7 +157,7 @@ fn ledger_unreadable_response(error: &LedgerError) -> Response {
     json_response(StatusCode::SERVICE_UNAVAILABLE, json!({ "error": "the ledger cannot be read" }))
 }
 
-/// Responds with a JSON object, to which the version of the JSON format is added.
+/// Builds a JSON response and adds the version of the JSON format to its body.
 fn json_response(status: StatusCode, mut body: Value) -> Response {
     body["version"] = JSON_VERSION.into();
     (status, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response()

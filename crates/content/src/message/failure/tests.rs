@@ -1,4 +1,4 @@
-//! Tests of the explanation, the position and the remedy of each failure of a text.
+//! Tests of how each text failure is explained, located and remedied.
 
 use super::*;
 use crate::message::tests::{compile_sms, render_sms};

@@ -1,16 +1,21 @@
-//! Rules about values of cells in messages: placeholders, database formats, apostrophes, lists, and missing values.
+//! Rules about values of cells in messages, also of lookup tables: placeholders, database formats, apostrophes, lists,
+//! and missing values.
+
+use std::collections::BTreeMap;
 
 use roaring::RoaringBitmap;
 
 use super::skipped_rows::describe_first;
-use super::{damaged_text, expressions, links, wording};
+use super::{collect_texts, damaged_text, expressions, links, wording};
 use crate::check::compiled_campaign::to_finding;
+use crate::check::row_anomalies::find_cell_anomaly;
 use crate::check::{AnomalyRows, EmptyCells, RowAnomaly, Survey};
-use campaign_content::message::problem_at;
+use campaign_content::message::{LookupTable, problem_at};
 use campaign_core::define_rules;
 use campaign_core::domain::variable::is_variable;
+use campaign_core::domain::{NamedTemplate, format_count};
 use campaign_core::finding::{Finding, join_names};
-use campaign_manifest::SourceMap;
+use campaign_manifest::{Campaign, SourceMap};
 
 define_rules! {
     TEXTS:
@@ -237,6 +242,59 @@ pub(super) fn report_loop_over_text(name: &str, example: &str, rows: &str) -> Fi
     Finding::new(&LOOP_OVER_TEXT, message).help(format!("write `{name} | split(pat=\"{example}\")` in the loop"))
 }
 
+/// Findings about the cells of a lookup table, one per column and kind, in the columns that the campaign's own texts
+/// name.
+pub fn check_lookup_table(campaign: &Campaign, name: &str, table: &LookupTable) -> Vec<Finding> {
+    let texts = collect_texts(campaign);
+    let uses = |text: &&NamedTemplate, header: &str| text.source.contains(name) && text.source.contains(header);
+    let mut findings = Vec::new();
+    for (column, header) in table.columns.iter().enumerate() {
+        let users: Vec<&NamedTemplate> = texts.iter().filter(|text| !header.is_empty() && uses(text, header)).collect();
+        if users.is_empty() {
+            continue;
+        }
+        let cells = || table.rows.values().filter_map(|cells| cells.get(column)).map(|cell| cell.trim());
+        let place = |rows: u64| format!("{} of the table `{name}`", format_count(rows, "row"));
+        let empty = cells().filter(|cell| cell.is_empty()).count() as u64;
+        if empty > 0 && users.iter().any(|text| leaves_gap(&text.source, name, header)) {
+            findings.push(report_empty_cells(name, header, &place(empty)));
+        }
+        let mut anomalies: BTreeMap<RowAnomaly, (&str, u64)> = BTreeMap::new();
+        for (anomaly, example) in cells().filter_map(find_cell_anomaly) {
+            anomalies.entry(anomaly).or_insert((example, 0)).1 += 1;
+        }
+        findings.extend(anomalies.into_iter().filter_map(|(anomaly, (example, rows))| {
+            let place = place(rows);
+            Some(match anomaly {
+                RowAnomaly::EmptyMarker(_) => report_placeholder_value(header, example, &place),
+                RowAnomaly::Damaged(damage) => damaged_text::report_damaged_text(damage, header, example, &place),
+                RowAnomaly::MixedAlphabets => wording::report_mixed_alphabets(header, example, &place),
+                RowAnomaly::Apostrophe => report_leading_apostrophe(header, example, &place),
+                RowAnomaly::InsecureLink => links::report_insecure_link(header, &place),
+                _ => return None,
+            })
+        }));
+    }
+    let key = campaign.places.locate_key(&format!("data.{name}"));
+    findings.into_iter().map(|finding| finding.at(key.clone())).collect()
+}
+
+/// Whether a text shows an empty cell as a gap: it prints the cell without a default, and no condition tests the cell.
+fn leaves_gap(source: &str, table: &str, header: &str) -> bool {
+    let tags = |open: &'static str, close: &'static str| {
+        source.split(open).skip(1).filter_map(move |rest| rest.split_once(close)).map(|(tag, _)| tag)
+    };
+    let is_tested = tags("{%", "%}").any(|tag| tag.contains(header));
+    !is_tested && tags("{{", "}}").any(|tag| tag.contains(table) && tag.contains(header) && !tag.contains("default"))
+}
+
+fn report_empty_cells(table: &str, header: &str, rows: &str) -> Finding {
+    let message = format!("the column `{header}` is empty in {rows}, which leaves a gap in messages");
+    Finding::new(&EMPTY_CELL, message).help(format!(
+        "fill in the cells, or set a default: `{{{{ {table}[COLUMN].{header} | default(value='…', boolean=true) }}}}`"
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -304,6 +362,24 @@ mod tests {
         }
         for text in ["Hello, you", "Hi! -20%", "…", "3 : 4", "wow !!", "a .b", ""] {
             assert!(!has_empty_greeting(text), "{text}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod lookup_table_tests {
+    use super::*;
+
+    #[test]
+    fn default_or_condition_closes_a_gap() {
+        for (source, expected) in [
+            ("At {{ stores[city].address }}!", true),
+            ("At {{ stores[city].address | upper }}!", true),
+            ("At {{ stores[city].address | default(value='us', boolean=true) }}!", false),
+            ("{% if stores[city].address %}At {{ stores[city].address }}{% endif %}!", false),
+            ("At {{ stores[city].hours }}!", false),
+        ] {
+            assert_eq!(leaves_gap(source, "stores", "address"), expected, "{source}");
         }
     }
 }

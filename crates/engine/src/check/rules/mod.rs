@@ -12,7 +12,6 @@ mod environment;
 mod expressions;
 mod links;
 mod list;
-mod lookup_tables;
 mod markup;
 mod opt_out_instructions;
 mod recipients;
@@ -33,7 +32,7 @@ use campaign_core::finding::{Finding, Rule, rules};
 use campaign_manifest::{Campaign, MessageVariant, Profile};
 
 pub(super) use campaign_tests::{TEST_FAILED, TEST_NOT_RUN};
-pub use cell_values::{DatabaseValue, check_empty_cells, check_row_anomalies};
+pub use cell_values::{DatabaseValue, check_empty_cells, check_lookup_table, check_row_anomalies};
 pub(super) use cell_values::{find_database_value, has_empty_greeting, is_code_after_apostrophe};
 pub use countries::{
     ABROAD_LIMIT, CountryCount, RecipientCountries, check_abroad_limit, check_new_countries, describe_abroad,
@@ -49,7 +48,6 @@ pub(super) use environment::{check_balance, check_sender_name, key_rejected_find
 pub(super) use expressions::find_failing_comparisons;
 pub(super) use links::{breaks_link, can_break_link, is_insecure_link};
 pub use list::{check_embedded_rows, check_inverted_zones, check_unknown_zones, list_format_note, missing_zone_column};
-pub use lookup_tables::check_lookup_table;
 pub use recipients::{
     check_changed_rows, check_consent_dates, check_consent_source, check_differing_duplicates, check_landlines,
     check_limits, check_list_limit, check_opted_out_rows,

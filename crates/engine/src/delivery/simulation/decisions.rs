@@ -140,7 +140,7 @@ impl SimulatedWorld {
         let poller = StatusPoller { ledger, gateway, run, allowance, most, clock: wall_now };
         let message = |doubt: &MessageInDoubt| {
             let order = run.find_message(doubt.id).and_then(|(_, order)| order);
-            PendingMessage::new((doubt.row, order, doubt.id), (doubt.chain, doubt.since), &ChainLifetimes::default())
+            PendingMessage::new(doubt.row, order, doubt.id, doubt.chain, doubt.since, &ChainLifetimes::default())
         };
         let messages: Vec<PendingMessage> = failed_messages.iter().map(message).collect();
         let statuses = poller.ask_before_retry(&messages, Instant::now() + Duration::from_secs(600)).await?;

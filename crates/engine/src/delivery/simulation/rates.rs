@@ -365,7 +365,7 @@ async fn play_turns(rate: f64, seed: u64, faults: TurnFaults) {
 }
 
 #[test]
-fn gate_alone_respects_and_uses_the_full_rate() {
+fn gate_alone_uses_the_full_rate_without_exceeding_it() {
     for kind in 0..16_u8 {
         let has = |bit: u8| kind & (1 << bit) != 0;
         let faults = TurnFaults { late: has(0), mixed: has(1), slowed: has(2), abandoned: has(3) };

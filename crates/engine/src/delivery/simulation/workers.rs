@@ -49,7 +49,8 @@ impl ShardSender for WorkerSender {
     async fn send_drawn(
         &self,
         run: &Run,
-        (lease, snapshot): (Lease, &Snapshot),
+        lease: Lease,
+        snapshot: &Snapshot,
         shards: ShardSource,
     ) -> Result<SendEnding, LedgerError> {
         let world = &self.world;

@@ -56,7 +56,7 @@ fn mistakes_in_a_message_are_reported() {
 }
 
 #[test]
-fn contract_violations_are_reported_with_their_key() {
+fn contract_violations_are_reported_with_rule_and_position() {
     let cases = [
         ("- rcs: { signature: Co, message: Hi }\n", vec![("missing-key", 3, 3)]),
         (

@@ -103,7 +103,7 @@ impl TestSetup {
         Arc::new(FakeStarter { ledger, fired, duration })
     }
 
-    /// Runs a daemon for this long, with starts that last a second.
+    /// Runs a daemon for this long; each start takes a second.
     async fn run_for(&self, time: Duration) {
         let daemon = self.test_daemon(self.fake_starter(Duration::from_secs(1)));
         daemon.run_until_shutdown(tokio::time::sleep(time)).await.expect("a ledger");

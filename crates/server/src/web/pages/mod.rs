@@ -4,8 +4,8 @@
 //! - `request`: page requests with a session, forms with a CSRF token, and responses; `page_error`: why a page or an
 //!   action failed;
 //! - `overview` with `activity`, `runs`, `schedules`, `opt_outs` (with replies), `campaigns`: the sections;
-//! - `run` (with the variants of an A/B test), `rows` (with the page of a message), `campaign`: the pages of a run;
-//!   `export`: downloads of its rows;
+//! - `run` (with the variants of an A/B test, and downloads of the rows), `rows` (with the page of a message), `campaign`:
+//!   the pages of a run;
 //! - `search`: finds runs, messages and campaigns from every page;
 //! - `caches`: cached reads of the ledger, also for the endpoints;
 //! - `confirm`: pages that say what an action does; `decisions`: actions, each by the rules of its command, and their
@@ -18,7 +18,6 @@ mod caches;
 mod campaign;
 mod confirm;
 mod decisions;
-mod export;
 mod opt_outs;
 mod overview;
 mod page_error;
@@ -142,7 +141,7 @@ pub fn routes(pages: Arc<Pages>) -> Router {
         .route("/runs/{run}/live", get(run::stream_run))
         .route("/runs/{run}/rows", get(rows::show_rows))
         .route("/runs/{run}/rows/{row}", get(rows::show_message))
-        .route("/runs/{run}/export", get(export::export_rows))
+        .route("/runs/{run}/export", get(run::export_rows))
         .route("/runs/{run}/find", post(search::search_run))
         .route("/runs/{run}/variants", get(run::show_variants))
         .route("/runs/{run}/campaign", get(campaign::show_campaign))
