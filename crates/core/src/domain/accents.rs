@@ -15,6 +15,12 @@ pub fn separate_accents(text: &str) -> Cow<'_, str> {
     if text.is_ascii() || is_nfd(text) { text.into() } else { text.nfd().collect::<String>().into() }
 }
 
+/// Lists the other spellings of a text: with composed accents, and with separate accents.
+pub fn list_other_spellings(text: &str) -> impl Iterator<Item = String> {
+    let spellings = [compose_accents(text), separate_accents(text)];
+    spellings.into_iter().filter(move |spelling| spelling != text).map(Cow::into_owned)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -25,6 +31,7 @@ mod tests {
         for text in [composed, separate] {
             assert_eq!((&*compose_accents(text), &*separate_accents(text)), (composed, separate));
         }
+        assert!(list_other_spellings(composed).eq([separate]) && list_other_spellings("Kyiv").next().is_none());
         assert_eq!(compose_accents("Ки\u{438}\u{306}в"), "Ки\u{439}в");
     }
 }

@@ -22,7 +22,7 @@ pub mod transliteration;
 pub mod variable;
 mod variant_allocation;
 
-pub use accents::{compose_accents, separate_accents};
+pub use accents::{compose_accents, list_other_spellings, separate_accents};
 pub use amount::{Amount, ParseAmountError, choose_plural, format_count, format_thousands};
 pub use channel::*;
 pub use invisible::is_invisible;
