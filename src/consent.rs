@@ -344,7 +344,7 @@ impl SendingFacts<'_> {
             };
             format!("{minimum} at {rate}{}", openings.unwrap_or_default())
         });
-        let days = count_sending_days(campaign, Some(self.profile), &self.survey.survey, number, None);
+        let days = count_sending_days(campaign, Some(self.profile), Some(&self.survey.survey), number, None);
         let days = days.map(|days| format!("over {days} days"));
         let all: Vec<String> = timed.into_iter().chain(days).collect();
         (!all.is_empty()).then(|| all.join(", "))

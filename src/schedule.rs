@@ -8,7 +8,7 @@ use jiff::civil::{Date, DateTime};
 use serde_json::{Value, json};
 
 use super::args::{NextArgs, ScheduleAddArgs, ScheduleCommand};
-use super::context::Context;
+use super::context::{Context, LEDGER_FILE};
 use super::exit::CommandFailure;
 use super::hint::FUTURE_DATE_HINT;
 use super::output::Output;
@@ -19,7 +19,8 @@ use super::{consent, exit};
 use campaign_core::calendar::{InvertedZone, Occurrence, Schedule};
 use campaign_core::finding::{BriefFinding, Severity, escape_to_one_line, findings_json};
 use campaign_engine::report::format_counts_with_partial;
-use campaign_ledger::{Ledger, RunFilter};
+use campaign_ledger::memory::{LedgerContents, MemoryLedger};
+use campaign_ledger::{Ledger, RunFilter, SqliteLedger};
 use campaign_manifest::{CampaignDay, load_campaign};
 use campaign_net::metrics::{Metrics, OccurrenceResult};
 use campaign_runs::{
@@ -74,19 +75,31 @@ fn explain_missing_gateway(error: Error) -> CommandFailure {
 }
 
 async fn activate_schedule(context: &Context, args: &ScheduleAddArgs) -> Result<u8, CommandFailure> {
-    let ledger = context.open_ledger(LedgerPurpose::Sending).await?;
-    let adapters = context.adapters(Arc::clone(&ledger))?;
-    let activation = ScheduleActivation::review(&adapters, &args.file).await.map_err(explain_missing_gateway)?;
+    context.refuse_second_ledger(LedgerPurpose::Sending).await?;
+    // A refused campaign leaves no ledger behind, so a missing ledger is created only after the confirmation.
+    let (reviewed, strays): (Arc<dyn Ledger>, _) = match context.has_ledger().await? {
+        true => (context.open_ledger(LedgerPurpose::Sending).await?, None),
+        false => {
+            let strays = SqliteLedger::list_copies_without_ledger(&context.state_folder()?.join(LEDGER_FILE));
+            (Arc::new(MemoryLedger::new(LedgerContents::default(), Timestamp::now)), Some(strays))
+        }
+    };
+    let has_ledger = strays.is_none();
+    let adapters = context.adapters(Arc::clone(&reviewed))?;
+    let activation =
+        ScheduleActivation::review(&adapters, &args.file, strays).await.map_err(explain_missing_gateway)?;
     let (findings, repeats_itself) = (activation.findings.clone(), activation.repeats_itself);
     if !context.output.json {
         context.output.print_findings(&findings);
     }
     let (next, was_active, lacks_list) = (activation.next.clone(), activation.was_active, activation.survey.is_none());
     let list = activation.inputs.campaign.recipients.clone();
-    let schedule = activation
-        .activate(&adapters, consent::consent_for(&context.output, args.yes).as_ref())
-        .await
-        .map_err(explain_missing_gateway)?;
+    let confirmed = activation.confirm(consent::consent_for(&context.output, args.yes).as_ref()).await?;
+    let ledger = match has_ledger {
+        true => reviewed,
+        false => context.open_ledger(LedgerPurpose::Sending).await?,
+    };
+    let schedule = confirmed.activate(&context.adapters(Arc::clone(&ledger))?).await?;
     if context.output.json {
         let next: Vec<_> = next.iter().map(Occurrence::format_moment).collect();
         let (name, file) = (&schedule.name, &schedule.file);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::summary::{RunSummary, Tone, summary_json};
@@ -14,9 +15,9 @@ use crate::retry::not_retried_json;
 use crate::suggested::{LIVE_GATEWAY, send_arguments, shell_path, with_gateway};
 use crate::text::StyledText;
 use crate::{exit, schedule};
-use campaign_core::calendar::DailyUsage;
 use campaign_core::domain::choose_plural;
 use campaign_core::finding::join_alternatives;
+use campaign_engine::check::count_sending_days;
 use campaign_engine::report::{
     NextStep, ResultsBackup, RunInDoubt, format_count, format_duration, format_local_minute, format_thousands,
     rehearsal_json,
@@ -293,20 +294,18 @@ impl OutcomePrinter<'_> {
         let rate = self.inputs.campaign.delivery.rate;
         let sent = run.recipients - skipped - counts.get(RowState::Invalid);
         let compares = !run.live && !real_time && sent > 0;
+        let due = self.inputs.campaign.next_due_after(Timestamp::now());
         if let (true, Some(rate)) = (compares, rate)
             && let Some(per_second) = rate.per_second()
         {
             let time = Duration::from_secs_f64(sent as f64 / per_second);
-            let openings = self.inputs.campaign.count_openings(None, time, None);
+            let openings = self.inputs.campaign.count_openings(None, time, due);
             let openings = openings.map(|openings| format!(", spread over {openings} sending windows"));
             let (time, openings) = (format_duration(time), openings.unwrap_or_default());
             notes.push(format!("a live run takes about {time} at `delivery.rate: {rate}`{openings}"));
         }
-        if let (true, Some(per_day)) = (compares, &self.inputs.campaign.per_day) {
-            notes.push(format!(
-                "a live run takes {} because of `delivery.per_day`",
-                format_count(per_day.count_days(sent, DailyUsage::default()), "day")
-            ));
+        if let (true, Some(days)) = (compares, count_sending_days(&self.inputs.campaign, None, None, sent, due)) {
+            notes.push(format!("a live run takes {} because of `delivery.per_day`", format_count(days, "day")));
         }
         notes
     }

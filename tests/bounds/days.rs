@@ -116,6 +116,8 @@ fn estimated_days_respect_windows_and_sent_messages() {
     let slow = ten_recipients(&gateway, "4").delivery("window: 09:00-09:01").write();
     slow.replace("sale.yaml", "rate: 100000/s", "rate: 3/min");
     check(&slow, "2027-03-01T06:00:00Z").says("over 4 days because of `per_day`");
+    let rehearsed = start(&slow, &clock, "2027-03-01T06:00:00Z", &["run", "sale.yaml", "--gateway", "sandbox"]);
+    rehearsed.finish().exits(0).says("a live run takes 4 days because of `delivery.per_day`");
 }
 
 #[test]

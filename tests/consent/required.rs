@@ -150,6 +150,33 @@ fn consent_file_row_without_a_valid_number_is_reported() {
 }
 
 #[test]
+fn consent_file_with_two_phone_columns_needs_a_choice() {
+    let gateway = Gateway::accepting();
+    let rows = [(2, 4), (9, 3)].map(|(mobile, home)| format!("{},{}\n", number(mobile), number(home))).concat();
+    let draft = |consent: &str| campaign().to(3).recipients(consent).top("consent: required").through(&gateway);
+    let sale = draft("consent: { file: yes.csv }").write();
+    sale.write("yes.csv", &format!("Mobile,Home\n{rows}"));
+    let refused = sale.run(&[]).exits(2).says("error[consent]").says("(`Mobile`, `Home`)").says("phone: \"Header\"");
+    assert_eq!(refused.details().matches("error[").count(), 1, "{}", refused.details());
+    draft("consent: { file: yes.csv, phone: phone }").rewrite(&sale);
+    sale.write("yes.csv", &format!("phone,phone\n{rows}"));
+    sale.run(&[]).exits(2).says("error[consent]").says("its own header");
+    // A number in the second column counts even if the first rows of the column are empty.
+    draft("consent: { file: yes.csv }").rewrite(&sale);
+    sale.write("yes.csv", &format!("phone,phone 2\n{}{rows}", format!("{},\n", number(9)).repeat(2_000)));
+    sale.run(&[]).exits(2).says("(`phone`, `phone 2`)");
+    assert!(gateway.sends().is_empty());
+    draft("consent: { file: yes.csv, phone: Home }").rewrite(&sale);
+    sale.write("yes.csv", &format!("Mobile,Home\n{rows}"));
+    sale.run(&[]).exits(0);
+    assert_eq!(gateway.phones(), [3, 4].map(phone));
+    // A column that the campaign reads as text is not a phone column.
+    draft("consent: { file: yes.csv, source: Home }").rewrite(&sale);
+    sale.run(&["--again", "1"]).exits(0);
+    assert_eq!(gateway.phones(), [3, 4, 2].map(phone));
+}
+
+#[test]
 fn rejected_message_is_not_resent_after_consent_is_withdrawn() {
     let refusing = Answer::items(|operation| rejected(operation, "No route"));
     let gateway = Gateway::answering([refusing, Answer::items(accepted)]);

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::support::{Clock, Draft, Gateway, Process, Reachable as _, Server, campaign, live, until};
+use crate::support::{Clock, Draft, Folder, Gateway, Process, Reachable as _, Server, campaign, live, until};
 
 const WEEKLY: &str = "schedule: { every: Mon 10:00 }";
 
@@ -90,6 +90,28 @@ fn live_schedule_needs_confirmation_and_a_named_gateway() {
     assert_eq!((&added["state"], added["next"].as_array().unwrap().len()), (&json!("armed"), 3));
     let unnamed = campaign().top("timezone: Europe/Kyiv").top(WEEKLY).write();
     unnamed.campaign(&["schedule", "add", "sale.yaml"]).exits(2).says("gateway");
+}
+
+#[test]
+fn refused_activation_leaves_no_ledger_behind() {
+    let gateway = Gateway::accepting();
+    let sale = weekly_campaign(&gateway).write();
+    let refuse = |sale: &Folder, said: &str| {
+        sale.campaign(&["schedule", "add", "sale.yaml"]).exits(2).says(said);
+        assert!(!sale.path("state/ledger.sqlite").exists(), "{said}");
+    };
+    std::fs::rename(sale.path("sale.csv"), sale.path("away.csv")).unwrap();
+    refuse(&sale, "sale.csv");
+    std::fs::rename(sale.path("away.csv"), sale.path("sale.csv")).unwrap();
+    sale.replace("sale.yaml", "{{ name }}", "{{ nme }}");
+    refuse(&sale, "nme");
+    sale.replace("sale.yaml", "{{ nme }}", "{{ name }}");
+    sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
+    assert!(sale.path("state/ledger.sqlite").exists());
+    refuse(&campaign().top("timezone: Europe/Kyiv").top(WEEKLY).write(), "gateway");
+    let unconfirmed = live();
+    unconfirmed.replace("sale.yaml", "name: sale\n", &format!("name: sale\ntimezone: Europe/Kyiv\n{WEEKLY}\n"));
+    refuse(&unconfirmed, "`--yes`");
 }
 
 #[test]

@@ -104,8 +104,8 @@ pub use results::{ProtectedFiles, StaleResults, update_results_until_shutdown};
 pub use resume::open_copies;
 pub use retry_rows::{RetriedError, RetryPreview, SkippedRetries, preview_retry, send_ordered_retry};
 pub use schedule::{
-    ScheduleActivation, ScheduleChange, ScheduleOrder, ScheduleStatus, ScheduleView, apply_schedule_order,
-    load_active_campaign, load_schedule_views,
+    ConfirmedActivation, ScheduleActivation, ScheduleChange, ScheduleOrder, ScheduleStatus, ScheduleView,
+    apply_schedule_order, load_active_campaign, load_schedule_views,
 };
 pub use single::{ConfirmedSingle, EndedSingle, INTAKE_TIMEOUT, SingleMessage, SingleOperation};
 pub use test_messages::{

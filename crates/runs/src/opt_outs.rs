@@ -160,7 +160,7 @@ fn read_file(
     let add_row =
         |row: Row, number: Result<Phone, PhoneProblem>, cells: [&str; 5]| reader.add_number(row, number, cells);
     let others = [scope, reason, source, date.unwrap_or(at), gateways];
-    let phone_columns = columns.read_numbers(open()?, file, terms.region, others, add_row).map_err(refuse)?;
+    let phone_columns = columns.read_numbers(open()?, file, terms.region, others.map(Some), add_row).map_err(refuse)?;
     let (rows, undated, source) = (reader.rows.len(), reader.undated.len(), Arc::clone(&reader.source));
     let listed = reader.finish(file)?;
     let numbers = listed.len();

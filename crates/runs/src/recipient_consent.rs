@@ -15,10 +15,7 @@ use super::launch::Session;
 use super::policy::HeldRecipient;
 use super::send::open_frozen_list;
 use super::{Error, Inputs, ListSurvey, PolicyRefusal, run_blocking};
-use campaign_content::audience::{
-    Chunk, ListHeader, PhoneProblem, decode_table, parse_header_number, parse_phone_number, read_columns,
-    suggest_for_number_file,
-};
+use campaign_content::audience::{Chunk, ListHeader, NumberColumns, PhoneProblem, decode_table};
 use campaign_core::domain::{
     CONSENT_EXPIRED, ConsentCells, ConsentRules, ConsentVerdict, NO_CONSENT, Phone, Region, Row, choose_plural,
     format_count,
@@ -48,7 +45,8 @@ pub(super) struct ReadConsents {
 /// service messages.
 ///
 /// # Errors
-/// If the file is missing, unreadable or lacks a column. In these cases, nothing is sent.
+/// If the file is missing, unreadable or lacks a column, or has several columns of phone numbers without a choice
+/// between them. In these cases, nothing is sent.
 pub(super) fn read_consents(
     campaign: &Campaign,
     profile: Option<&Profile>,
@@ -96,47 +94,60 @@ fn read_register(
         decode_table(opened, path, region).map_err(|finding| *finding)
     };
     let open = || open().map_err(refuse);
-    let phone = match &file.phone {
-        Some(header) => header.clone(),
-        None => match suggest_for_number_file(open()?, path) {
-            Ok(suggested) => suggested.phone.unwrap_or_else(|| DEFAULT_HEADER.to_owned()),
+    let columns = match &file.phone {
+        Some(header) => NumberColumns::with_header(open()?, path, header),
+        None => match NumberColumns::detect(open()?, path, region, |_| false) {
             // Nobody has consented yet.
-            Err(finding) if finding.rule == &rules::RECIPIENTS_EMPTY => DEFAULT_HEADER.to_owned(),
-            Err(finding) => return Err(refuse(*finding)),
+            Err(finding) if finding.rule == &rules::RECIPIENTS_EMPTY => {
+                NumberColumns::with_header(open()?, path, DEFAULT_HEADER)
+            }
+            found => found,
         },
     };
-    let mut read = ReadRegister::default();
-    let named = source.headers().map(|(_, header)| header);
-    let is_listed = source.column.is_none();
-    let mut add_row = |row: Row, number: Result<Phone, PhoneProblem>, cells: ConsentCells<'_>| match number {
-        Ok(phone) => read.register.add_row(phone, cells, is_listed, rules),
-        Err(PhoneProblem::Empty) => {}
-        Err(problem) => read.unread.push((row, problem)),
+    let columns = columns.map_err(|finding| refuse(*finding))?;
+    let refuse_missing = |key: &str, header: &str| {
+        let help = format!("write the header under `{key}` exactly as in the file");
+        refuse(Finding::new(&rules::CONSENT, format!("it has no column `{header}`")).help(help))
     };
-    // In a file that contains only numbers, the first line is a number too.
-    if let Some(number) = parse_header_number(&phone, region).filter(|_| named.iter().all(Option::is_none)) {
-        add_row(Row::HEADER, number, ConsentCells::default());
-    }
-    // For an absent key, the phone column is read again and its cell is ignored.
-    let [value, at, from, wording] = named.map(|header| header.unwrap_or(&phone));
-    let add_cells = |row: Row, cells: [&str; 5]| {
-        let [number, cells @ ..] = cells;
-        let mut known = named.into_iter();
-        let [value, at, source, wording] = cells.map(|cell| if known.next().flatten().is_some() { cell } else { "" });
-        add_row(row, parse_phone_number(number, region), ConsentCells { value, at, source, wording });
-    };
-    let found = read_columns(open()?, path, [&phone, value, at, from, wording], add_cells);
-    let found = found.map_err(|finding| refuse(*finding))?;
-    let headers = [("phone", Some(phone.as_str()))].into_iter().chain(source.headers());
-    let missing = headers.zip(found).find(|((_, header), is_present)| header.is_some() && !is_present);
-    match missing {
-        None => Ok(read),
-        Some(((key, header), _)) => {
-            let message = format!("it has no column `{}`", header.unwrap_or_default());
-            let help = format!("write the header under `{key}` exactly as in the file");
-            Err(refuse(Finding::new(&rules::CONSENT, message).help(help)))
+    let columns = columns.ok_or_else(|| refuse_missing("phone", file.phone.as_deref().unwrap_or(DEFAULT_HEADER)))?;
+    for (key, header) in source.headers() {
+        if let Some(header) = header.filter(|header| !columns.has_column(header)) {
+            return Err(refuse_missing(key, header));
         }
     }
+    let named = source.headers().map(|(_, header)| header);
+    let (is_listed, has_names) = (source.column.is_none(), named.iter().any(Option::is_some));
+    let mut read = ReadRegister::default();
+    let add_row = |row: Row, number: Result<Phone, PhoneProblem>, cells: [&str; 4]| {
+        let [value, at, source, wording] = cells;
+        match number {
+            // Only a file that contains nothing but numbers can have a number in place of its header.
+            _ if row == Row::HEADER && has_names => {}
+            Ok(phone) => read.register.add_row(phone, ConsentCells { value, at, source, wording }, is_listed, rules),
+            Err(PhoneProblem::Empty) => {}
+            Err(_) if read.unread.last().is_some_and(|(last, _)| *last == row) => {}
+            Err(problem) => read.unread.push((row, problem)),
+        }
+    };
+    let found = columns.read_numbers(open()?, path, region, named, add_row).map_err(|finding| refuse(*finding))?;
+    if found.len() > 1 { Err(refuse(ambiguous_columns_finding(&found, file))) } else { Ok(read) }
+}
+
+/// The error for a consent file with several columns of phone numbers: it is unclear which numbers have consent.
+fn ambiguous_columns_finding(columns: &[String], file: &ConsentFile) -> Finding {
+    let names: Vec<String> = columns.iter().map(|column| format!("`{column}`")).collect();
+    let message = format!(
+        "it has several columns of phone numbers ({}), so it is unclear which numbers have consent",
+        names.join(", ")
+    );
+    let help = match &file.phone {
+        None => {
+            "name the column whose numbers have consent: `consent: { file: …, phone: \"Header\" }`, or write each \
+             number with consent in its own row"
+        }
+        Some(_) => "give each column its own header, and name the column whose numbers have consent under `phone`",
+    };
+    Finding::new(&rules::CONSENT, message).help(help)
 }
 
 /// Returns a warning about rows of a consent file without a usable phone number, if there are any.

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::check_campaign::{check_inputs, check_ledger_for_run, run_campaign_tests};
 use super::find::absolute_file_path;
 use super::inputs::mentions_today;
-use super::ledger_health::refuse_lost_ledger;
+use super::ledger_health::{refuse_lost_ledger, refuse_stray_copies};
 use super::plan::{Digest, check_profile};
 use super::ports::confirm;
 use super::{
@@ -27,7 +27,7 @@ use campaign_core::calendar::{Occurrence, Schedule};
 use campaign_core::finding::{BriefFinding, Finding};
 use campaign_engine::check::{RunStart, TextInputs, find_text_problems};
 pub use campaign_ledger::ScheduleOrder;
-use campaign_ledger::{ActiveSchedule, DamagedSchedule, ScheduleUpdate};
+use campaign_ledger::{ActiveSchedule, DamagedSchedule, ScheduleUpdate, StrayCopies};
 use campaign_manifest::{Campaign, CampaignDay, Destination, PathScope, Profile};
 
 /// The number of upcoming occurrences that are shown for the activation.
@@ -54,11 +54,12 @@ pub struct ScheduleActivation {
 }
 
 impl ScheduleActivation {
-    /// Reviews a campaign with a schedule before its activation.
+    /// Reviews a campaign with a schedule before its activation. If there is no ledger yet, the adapters have an empty
+    /// ledger, and `strays` are the copies of runs in the state folder.
     ///
     /// # Errors
     /// If the schedule cannot be activated.
-    pub async fn review(adapters: &Adapters, file: &Path) -> Result<Self, Error> {
+    pub async fn review(adapters: &Adapters, file: &Path, strays: Option<Vec<StrayCopies>>) -> Result<Self, Error> {
         let now = (adapters.clock)();
         let refuse = |refusal| Err(Error::Schedule(refusal));
         let undated = load_undated(file)?;
@@ -67,10 +68,14 @@ impl ScheduleActivation {
         };
         let next: Vec<Occurrence> = schedule.occurrences_after(now).take(SHOWN_OCCURRENCES).collect();
         let Some(first) = next.first() else { return refuse(ScheduleRefusal::Over { file: file.to_owned() }) };
+        let refuse_loss = async |inputs: &Inputs| match &strays {
+            Some(strays) => refuse_stray_copies(strays.clone(), &adapters.state, inputs).await,
+            None => refuse_lost_ledger(adapters.ledger.as_ref(), inputs).await,
+        };
         let inputs = Inputs::load(file, None, &adapters.profiles, CampaignDay::Coming(first.nominal.date()))?;
-        refuse_lost_ledger(adapters.ledger.as_ref(), &inputs).await?;
+        refuse_loss(&inputs).await?;
         let inputs = Arc::new(inputs.for_occurrence(first));
-        refuse_lost_ledger(adapters.ledger.as_ref(), &inputs).await?;
+        refuse_loss(&inputs).await?;
         if !inputs.campaign.has_gateway_key() {
             return Err(Error::NoGatewayNamed);
         }
@@ -124,17 +129,37 @@ impl ScheduleActivation {
         Ok(Self { schedule, next, survey, findings, repeats_itself, was_active, active, inputs })
     }
 
-    /// Asks for confirmation as before a live run, and activates the schedule.
+    /// Asks for confirmation as before a live run.
     ///
     /// # Errors
-    /// If the schedule was not activated.
-    pub async fn activate(self, adapters: &Adapters, consent: &dyn Consent) -> Result<ActiveSchedule, Error> {
+    /// If the activation was not confirmed.
+    pub async fn confirm(self, consent: &dyn Consent) -> Result<ConfirmedActivation, Error> {
         if let Some(profile) = self.inputs.destination.remote_profile() {
             let samples = match self.survey.as_ref().filter(|_| consent.shows_proposals()) {
                 Some(survey) => survey.pick_samples(&self.inputs, &survey.survey.planned_rows())?,
                 None => Vec::new(),
             };
             confirm(consent, Proposal::ActivateSchedule { activation: &self, profile, samples: &samples }).await?;
+        }
+        Ok(ConfirmedActivation { inputs: self.inputs, active: self.active })
+    }
+}
+
+/// A confirmed activation of a schedule.
+#[derive(Debug)]
+pub struct ConfirmedActivation {
+    inputs: Arc<Inputs>,
+    active: ActiveSchedule,
+}
+
+impl ConfirmedActivation {
+    /// Activates the schedule in the ledger, which might be new since the review.
+    ///
+    /// # Errors
+    /// If the ledger fails, or the profile's host or approval rule contradicts it.
+    pub async fn activate(self, adapters: &Adapters) -> Result<ActiveSchedule, Error> {
+        if let Some(profile) = self.inputs.destination.profile() {
+            check_profile(adapters, profile).await?;
         }
         adapters.ledger.update_schedules(ScheduleUpdate::Activate(self.active.clone())).await?;
         Ok(self.active)

@@ -1,5 +1,5 @@
-//! Files of phone numbers, such as opt-outs. Every column of phone numbers counts, because a recipient can have several
-//! numbers.
+//! Files of phone numbers, such as opt-outs and consents. Every column of phone numbers is read, because a recipient can
+//! have several numbers.
 
 use std::io::Read;
 use std::path::Path;
@@ -136,9 +136,15 @@ impl NumberColumns {
         self.headers.iter().enumerate().filter(move |(index, _)| *index != preferred).map(|(_, header)| header.as_str())
     }
 
+    /// Whether the file has a column with this header.
+    pub fn has_column(&self, header: &str) -> bool {
+        !find_columns(&self.headers, header).is_empty()
+    }
+
     /// Passes the phone numbers of a file, and problems with them, to `visit`, together with the cells under `others`.
     /// A row without numbers is passed once. Cells are cleaned by [`clean_cell`], and the cells of a missing column are
-    /// empty. Returns the labels of the columns that contain phone numbers.
+    /// empty. Columns under `others` are not searched for numbers. Returns the labels of the columns that contain phone
+    /// numbers.
     ///
     /// In a file that contains only numbers, the header line is passed too.
     ///
@@ -150,13 +156,16 @@ impl NumberColumns {
         input: R,
         file: &Path,
         region: Option<Region>,
-        others: [&str; N],
+        others: [Option<&str>; N],
         mut visit: impl FnMut(Row, Result<Phone, PhoneProblem>, [&str; N]),
     ) -> Result<Vec<String>, Box<Finding>> {
         let mut records = RecordReader::open(input, file)?;
-        let others = others.map(|header| find_columns(&records.header().headers, header).first().copied());
-        let mut has_numbers = vec![false; self.columns.len()];
-        for (column, has_numbers) in self.columns.iter().zip(&mut has_numbers) {
+        let others = others.map(|header| find_columns(&records.header().headers, header?).first().copied());
+        let is_other = |column: &NumberColumn| others.contains(&Some(column.index));
+        let columns = self.columns.iter().enumerate().filter(|(place, column)| *place == 0 || !is_other(column));
+        let columns: Vec<&NumberColumn> = columns.map(|(_, column)| column).collect();
+        let mut has_numbers = vec![false; columns.len()];
+        for (column, has_numbers) in columns.iter().zip(&mut has_numbers) {
             if let Some(number) = parse_header_number(&self.headers[column.index], region) {
                 *has_numbers |= number.is_ok();
                 visit(Row::HEADER, number, [""; N]);
@@ -166,14 +175,14 @@ impl NumberColumns {
         loop {
             records.fill_chunk(&mut chunk)?;
             if chunk.is_empty() {
-                let found = self.columns.iter().zip(&has_numbers).filter(|(_, has_numbers)| **has_numbers);
+                let found = columns.iter().zip(&has_numbers).filter(|(_, has_numbers)| **has_numbers);
                 return Ok(found.map(|(column, _)| self.label_column(column.index, region)).collect());
             }
             for record in chunk.iter() {
                 let cell = |column| clean_cell(RecordFields::get(&record.fields, column));
                 let cells = others.map(|column| column.map_or("", cell));
                 let mut is_empty = true;
-                for (column, has_numbers) in self.columns.iter().zip(&mut has_numbers) {
+                for (column, has_numbers) in columns.iter().zip(&mut has_numbers) {
                     if let Some(number) = column.evidence.read_cell(cell(column.index), region) {
                         is_empty = false;
                         *has_numbers |= number.is_ok();
@@ -262,6 +271,17 @@ mod tests {
         assert_eq!(read_text("phone,x\n+380501234561,0501234562\n", "").0, [(2, Some(1)), (2, None)]);
         assert_eq!(read_text("phone,phone_2\n,\n+380501234561,\n", "").0, [(3, Some(1))]);
         assert_eq!(read_text("phone,phone_2,x\n,,x\n+380501234561,,x\n", "").0, [(2, None), (3, Some(1))]);
+    }
+
+    #[test]
+    fn column_that_is_read_as_text_is_not_a_phone_column() {
+        let (text, file) = ("phone,from\n+380501234561,+380501234562\n", Path::new("consents.csv"));
+        let columns = NumberColumns::detect(text.as_bytes(), file, None, |_| false).unwrap().unwrap();
+        assert!(columns.has_column("FROM") && !columns.has_column("date"));
+        let mut cells = Vec::new();
+        let read = |_, _, [from, date]: [&str; 2]| cells.push((from.to_owned(), date.to_owned()));
+        let found = columns.read_numbers(text.as_bytes(), file, None, [Some("from"), None], read).unwrap();
+        assert_eq!((found, cells), (vec!["phone".to_owned()], vec![("+380501234562".to_owned(), String::new())]));
     }
 
     #[test]

@@ -70,31 +70,8 @@ impl std::fmt::Display for WrongColumn {
 ///
 /// The file is not CSV in UTF-8, has no header, or one of its first rows is broken.
 pub fn suggest_columns<R: Read>(input: R, file: &Path) -> Result<ColumnSuggestion, Box<Finding>> {
-    suggest_from_sample(input, file, false)
-}
-
-/// Suggests columns for a file of phone numbers that might not have a header. If the header is missing, the first
-/// number is treated as the header.
-///
-/// # Errors
-///
-/// The errors of [`suggest_columns`]. A single number without a header is accepted.
-pub fn suggest_for_number_file<R: Read>(input: R, file: &Path) -> Result<ColumnSuggestion, Box<Finding>> {
-    suggest_from_sample(input, file, true)
-}
-
-fn suggest_from_sample<R: Read>(
-    input: R,
-    file: &Path,
-    may_lack_header: bool,
-) -> Result<ColumnSuggestion, Box<Finding>> {
-    let ListSample { records, sample, found } = ListSample::open(input, file, may_lack_header)?;
+    let ListSample { records, sample, found } = ListSample::open(input, file, false)?;
     let headers = &records.header().headers;
-    if sample.is_empty() {
-        let phone = headers.iter().find(|header| parse_header_number(header, None).is_some()).cloned();
-        let (other_phones, columns) = (Vec::new(), Vec::new());
-        return Ok(ColumnSuggestion { phone, numbers: 0, region: None, other_phones, problem: None, columns });
-    }
     let mut names = TakenNames::default();
     names.take_free_name("phone".to_owned());
     let mut named = Vec::new();
@@ -155,7 +132,7 @@ impl<R: Read> ListSample<R> {
 
 /// The phone number in place of a header, or the problem with that number. `None` if the header does not look like a
 /// number.
-pub fn parse_header_number(header: &str, region: Option<Region>) -> Option<Result<Phone, PhoneProblem>> {
+pub(super) fn parse_header_number(header: &str, region: Option<Region>) -> Option<Result<Phone, PhoneProblem>> {
     match parse_phone_number(header, region) {
         Ok(phone) => Some(Ok(phone)),
         Err(problem) => resembles_number(header).then_some(Err(problem)),

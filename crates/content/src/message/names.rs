@@ -3,7 +3,7 @@
 //! The order within a text matters: a variable is known after it is set, and a loop variable only inside the loop. An
 //! included text sees the variables that are known where it is included.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,8 +12,8 @@ use super::engine::{MAX_BYTES, MAX_STEPS};
 use super::library::{TemplateAnalysis, TemplateLibrary};
 use super::outline::{OutlineAction, OutlineEvent, TableLookup, VariableUse};
 use super::tables::LookupTable;
-use campaign_core::domain::Language;
 use campaign_core::domain::variable::{CAMPAIGN_VARIABLES, ROW_VARIABLES, is_reserved, is_variable};
+use campaign_core::domain::{Language, compose_accents};
 use campaign_core::finding::{Rule, did_you_mean, join_alternatives, join_names, rules};
 
 /// The maximum number of names in a help text.
@@ -85,10 +85,14 @@ impl TemplateNames {
         }
     }
 
-    /// The columns with this header.
+    /// The columns with exactly this header, or else the columns whose header has the same accents in another spelling.
     pub(super) fn find_columns(&self, header: &str) -> Vec<usize> {
-        let headers = self.headers.iter().enumerate();
-        headers.filter(|(_, candidate)| *candidate == header).map(|(index, _)| index).collect()
+        let exact: Vec<usize> = (0..self.headers.len()).filter(|column| self.headers[*column] == header).collect();
+        if !exact.is_empty() {
+            return exact;
+        }
+        let composed = compose_accents(header);
+        (0..self.headers.len()).filter(|column| compose_accents(&self.headers[*column]) == composed).collect()
     }
 
     /// The remedy for an unknown name.
@@ -197,8 +201,8 @@ pub(super) fn intern_name(name: &str) -> &'static str {
 pub(super) struct TemplateNeeds {
     /// Columns that are used by their bare names.
     pub(super) columns: BTreeSet<usize>,
-    /// Columns that are used as `recipient["Header"]`.
-    pub(super) headers: BTreeSet<usize>,
+    /// Columns that are used as `recipient["Header"]`, by the header as the text spells it.
+    pub(super) headers: BTreeMap<String, usize>,
     /// Whether `recipient` is used with a computed key, so that all headers are needed.
     pub(super) all_headers: bool,
     /// Vars, by their index.
@@ -423,7 +427,7 @@ impl<'j> NameChecker<'j> {
                 format!("`{name}[…]` is a whole row of the table"),
                 format!("{advice}; the table has the columns {}", join_names(columns())),
             ),
-            Some(TableLookup { column: Some(column), .. }) if columns().all(|known| known != column) => {
+            Some(TableLookup { column: Some(column), .. }) if !table.has_column(column) => {
                 let help = match did_you_mean(column, columns()) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("use one of the table's columns: {}", join_names(columns())),
@@ -454,7 +458,7 @@ impl<'j> NameChecker<'j> {
                 ))
             }
             [column] => {
-                self.needs.headers.insert(*column);
+                self.needs.headers.insert(header.to_owned(), *column);
                 None
             }
             [_, ..] => {

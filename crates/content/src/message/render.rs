@@ -13,6 +13,7 @@ use super::engine::{CappedWriter, MAX_BYTES, reset_steps};
 use super::failure::{RenderFailure, explain_failure};
 use super::library::{MeteredTexts, error_place};
 use super::names::{NameMeaning, NameScope, TemplateNames, TemplateNeeds, intern_name};
+use super::tables::spell_keys;
 use super::tokens::{TemplateToken, TokenKind, is_constant, tokenize};
 use campaign_core::domain::{
     Channel, ChannelField, MessageContent, NamedTemplate, Row, Stage, TextSource, TextViolation, find_text_violation,
@@ -323,7 +324,7 @@ impl<'r> FilledMessage<'r> {
 pub(super) struct TemplateCells {
     /// Columns that have a bare name: the column and the name.
     pub(super) by_name: Vec<(usize, &'static str)>,
-    /// Columns in `recipient`: the column and the header.
+    /// Columns in `recipient`: the column and a spelling of its header.
     pub(super) by_header: Vec<(usize, Key<'static>)>,
     /// Whether the row's number is used.
     pub(super) row: bool,
@@ -333,11 +334,11 @@ impl TemplateCells {
     /// The cells that texts need.
     pub(super) fn from_needs(names: &TemplateNames, needs: &TemplateNeeds) -> Self {
         let by_name = needs.columns.iter().filter_map(|&column| Some((column, intern_name(names.names.get(column)?))));
-        let headers = names.headers.iter().enumerate();
-        let by_header = headers.filter(|(column, _)| needs.all_headers || needs.headers.contains(column));
+        let all_headers = names.headers.iter().zip(0..).filter(|_| needs.all_headers);
+        let headers = needs.headers.iter().map(|(header, column)| (header.clone().into(), *column));
         Self {
             by_name: by_name.collect(),
-            by_header: by_header.map(|(column, header)| (column, header.clone().into())).collect(),
+            by_header: spell_keys(all_headers).chain(headers).map(|(header, column)| (column, header)).collect(),
             row: needs.row,
         }
     }

@@ -1,6 +1,6 @@
 //! Lookup tables of a campaign, as in `{{ stores[city].address }}`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use tera::value::Key;
 use tera::{Map, Value};
 
 use super::TextProblem;
-use campaign_core::domain::{compose_accents, separate_accents};
+use campaign_core::domain::{compose_accents, list_other_spellings};
 use campaign_core::finding::rules;
 
 /// Rows by the values of a key column.
@@ -47,21 +47,32 @@ impl LookupTable {
         serde_json::from_str(source).ok()
     }
 
-    /// The table as a value for templates.
+    /// Whether the table has a column with this header.
+    pub(super) fn has_column(&self, header: &str) -> bool {
+        let is_same = |known: &String| known == header || list_other_spellings(known).any(|other| other == header);
+        self.columns.iter().any(is_same)
+    }
+
+    /// The table as a value for templates. Rows and columns can be selected with composed or separate accents.
     pub(super) fn to_value(&self) -> Value {
-        let key = |text: &String| -> Key<'static> { text.clone().into() };
+        let columns: Vec<(Key<'static>, usize)> = spell_keys(self.columns.iter().zip(0..)).collect();
         let row = |cells: &Vec<String>| {
-            let cells = self.columns.iter().zip(cells).map(|(column, cell)| (key(column), Value::normal_string(cell)));
+            let cells = columns
+                .iter()
+                .filter_map(|(key, column)| Some((key.clone(), Value::normal_string(cells.get(*column)?))));
             Value::from(cells.collect::<Map>())
         };
-        let rows = self.rows.iter().flat_map(|(name, cells)| {
-            // The cell that selects the row can have composed or separate accents.
-            let spellings = [name.clone(), compose_accents(name).into_owned(), separate_accents(name).into_owned()];
-            let spellings: BTreeSet<String> = spellings.into();
-            spellings.into_iter().map(|name| (key(&name), row(cells)))
-        });
-        Value::from(rows.collect::<Map>())
+        Value::from(spell_keys(self.rows.iter()).map(|(key, cells)| (key, row(cells))).collect::<Map>())
     }
+}
+
+/// Lists the keys in all spellings of their accents. A key's own spelling comes after the other spellings, so that it
+/// takes precedence over them.
+pub(super) fn spell_keys<'n, T: Copy>(
+    named: impl Iterator<Item = (&'n String, T)> + Clone,
+) -> impl Iterator<Item = (Key<'static>, T)> {
+    let others = named.clone().flat_map(|(name, value)| list_other_spellings(name).map(move |other| (other, value)));
+    others.chain(named.map(|(name, value)| (name.clone(), value))).map(|(name, value)| (name.into(), value))
 }
 
 /// The tables with these names, from the stored texts of a campaign.
@@ -107,8 +118,12 @@ mod tests {
     }
 
     fn render_message(message: &str, code: &str) -> Result<String, String> {
+        render_with(&names(), message, code)
+    }
+
+    fn render_with(names: &TemplateNames, message: &str, code: &str) -> Result<String, String> {
         let mut load = |_: &str| Err(String::new());
-        let messages = match compile_messages(&tests::sms_content("Olena", message), &names(), &mut load) {
+        let messages = match compile_messages(&tests::sms_content("Olena", message), names, &mut load) {
             Ok(messages) => messages,
             Err(problems) => {
                 let describe = |problem: &TextProblem| {
@@ -141,6 +156,19 @@ mod tests {
         let error = render_message("{{ stores[code].address }}", "Odesa").unwrap_err();
         assert!(error.starts_with("`stores[code]` has no value because the table has no row for this key"), "{error}");
         assert!(!error.contains("Odesa"), "{error}");
+    }
+
+    #[test]
+    fn table_column_matches_in_both_spellings_of_accents() {
+        for (header, other) in [("R\u{e9}gion", "Re\u{301}gion"), ("Re\u{301}gion", "R\u{e9}gion")] {
+            let rows = BTreeMap::from([("Lviv".to_owned(), vec!["Lviv".to_owned(), "west".to_owned()])]);
+            let table = Arc::new(LookupTable { columns: vec!["city".to_owned(), header.to_owned()], rows });
+            let names = TemplateNames { tables: vec![("stores".into(), table)], ..tests::names() };
+            for column in [header, other] {
+                let message = format!("{{{{ stores['Lviv']['{column}'] }}}}");
+                assert_eq!(render_with(&names, &message, "").as_deref(), Ok("west"), "{message}");
+            }
+        }
     }
 
     #[test]

@@ -19,6 +19,12 @@ pub fn separate_accents(text: &str) -> Cow<'_, str> {
     if text.is_ascii() || is_nfd(text) { text.into() } else { text.nfd().collect::<String>().into() }
 }
 
+/// Lists the other spellings of a text: with composed accents, and with separate accents.
+pub fn list_other_spellings(text: &str) -> impl Iterator<Item = String> {
+    let spellings = [compose_accents(text), separate_accents(text)];
+    spellings.into_iter().filter(move |spelling| spelling != text).map(Cow::into_owned)
+}
+
 /// Whether a character is invisible and does not separate words: Unicode's `Default_Ignorable_Code_Point`, and the empty
 /// Braille pattern.
 pub fn is_invisible(character: char) -> bool {
@@ -53,6 +59,7 @@ mod tests {
         for text in [composed, separate] {
             assert_eq!((&*compose_accents(text), &*separate_accents(text)), (composed, separate));
         }
+        assert!(list_other_spellings(composed).eq([separate]) && list_other_spellings("Kyiv").next().is_none());
         assert_eq!(compose_accents("Ки\u{438}\u{306}в"), "Ки\u{439}в");
     }
 }

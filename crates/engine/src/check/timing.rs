@@ -60,24 +60,10 @@ impl<'c> TimedCampaign<'c> {
             SendingDeadline::After(time) => Some(RunDeadline::After(time)),
         });
         let list = list.filter(|(_, messages)| *messages > 0);
-        let one = || vec![MessageGroup { windows: campaign.windows_for_all(profile), messages: 1 }];
-        let groups = list.map_or_else(one, |(survey, messages)| {
-            let (clocks, mut left) = (survey.zones.clocks.iter(), messages);
-            // It is unknown here which of the planned rows a run sends, so rows from the first time zones are assumed.
-            let zone_groups = clocks.map(|(clocks, rows)| {
-                let messages = left.min(*rows);
-                left -= messages;
-                MessageGroup {
-                    windows: campaign.windows_for_recipient(profile, clocks.country, clocks.cell.as_deref()),
-                    messages,
-                }
-            });
-            let zone_groups = zone_groups.filter(|group| group.messages > 0);
-            let groups: Vec<MessageGroup> = zone_groups.collect();
-            let at_home =
-                || vec![MessageGroup { windows: campaign.windows_for_recipient(profile, None, None), messages }];
-            if groups.is_empty() { at_home() } else { groups }
-        });
+        let groups = match list {
+            Some((survey, messages)) => group_messages(campaign, profile, &survey.zones, messages),
+            None => vec![MessageGroup { windows: campaign.windows_for_all(profile), messages: 1 }],
+        };
         let rate = campaign.effective_rate(profile).and_then(|rate| rate.per_second());
         let sent = list.map(|(survey, _)| survey.sent_by_day.clone()).unwrap_or_default();
         let limits = RunLimits { groups, rate, per_day: campaign.per_day.as_ref(), sent, end };
@@ -91,21 +77,47 @@ impl<'c> TimedCampaign<'c> {
     }
 }
 
+/// Groups the messages of a run by their sending windows. It is unknown here which of the planned rows a run sends, so
+/// rows from the first time zones are assumed.
+fn group_messages(
+    campaign: &Campaign,
+    profile: Option<&Profile>,
+    zones: &RecipientZones,
+    messages: u64,
+) -> Vec<MessageGroup> {
+    let mut left = messages;
+    let zone_groups = zones.clocks.iter().map(|(clocks, rows)| {
+        let messages = left.min(*rows);
+        left -= messages;
+        let windows = campaign.windows_for_recipient(profile, clocks.country, clocks.cell.as_deref());
+        MessageGroup { windows, messages }
+    });
+    let groups: Vec<MessageGroup> = zone_groups.filter(|group| group.messages > 0).collect();
+    let at_home = || vec![MessageGroup { windows: campaign.windows_for_recipient(profile, None, None), messages }];
+    if groups.is_empty() { at_home() } else { groups }
+}
+
 /// Counts the days on which a run that begins at this time sends `messages` messages, given the daily limit and the
 /// windows. `None` if the daily limit allows all messages on one day. If `begins` is `None`, days are counted from the
-/// beginning of the campaign's day.
+/// beginning of the campaign's day. Without a survey, all recipients are assumed to be in the campaign's time zone.
 pub fn count_sending_days(
     campaign: &Campaign,
     profile: Option<&Profile>,
-    survey: &Survey,
+    survey: Option<&Survey>,
     messages: u64,
     begins: Option<Timestamp>,
 ) -> Option<u64> {
     let per_day = campaign.per_day.as_ref()?;
     let begins = begins.unwrap_or_else(|| campaign.home_windows(profile).1);
-    let min_days = per_day.count_days(messages, per_day.count_used(&survey.sent_by_day, begins));
-    let limits = || RunLimits { end: None, ..TimedCampaign::new(campaign, profile, Some((survey, messages))).limits };
-    (min_days > 1).then(|| limits().calculate_outlook(begins).days.max(min_days))
+    let (zones, sent) = survey.map(|survey| (&survey.zones, &survey.sent_by_day)).unzip();
+    let sent = sent.cloned().unwrap_or_default();
+    let min_days = per_day.count_days(messages, per_day.count_used(&sent, begins));
+    if min_days <= 1 {
+        return None;
+    }
+    let groups = group_messages(campaign, profile, zones.unwrap_or(&RecipientZones::default()), messages);
+    let limits = RunLimits { groups, sent, end: None, ..TimedCampaign::new(campaign, profile, None).limits };
+    Some(limits.calculate_outlook(begins).days.max(min_days))
 }
 
 /// Findings about messages that a run with this start cannot send in time. An error means that the run can never send,

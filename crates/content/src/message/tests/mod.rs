@@ -41,3 +41,30 @@ pub(super) fn render_sms(messages: &CompiledMessages, cells: &[&str]) -> Result<
     let message = renderer.render(Row::new(7), |column| cells[column])?;
     Ok(message.billed_text().unwrap().to_owned())
 }
+
+#[test]
+fn header_matches_in_both_spellings_of_accents() {
+    let (composed, separate, mixed) = ("Pr\u{e9}nom \u{e9}", "Pre\u{301}nom e\u{301}", "Pre\u{301}nom \u{e9}");
+    let render = |headers: &[&str], text: &str| {
+        let headers: Vec<String> = headers.iter().map(|header| (*header).to_owned()).collect();
+        let names = TemplateNames { names: headers.clone(), headers, ..names() };
+        let mut load = |_: &str| Err(String::new());
+        let messages = compile_messages(&sms_content("Olena", text), &names, &mut load).unwrap();
+        render_sms(&messages, &CELLS).unwrap()
+    };
+    for header in [composed, separate] {
+        for spelling in [composed, separate, mixed] {
+            assert_eq!(render(&["phone", header], &format!("{{{{ recipient['{spelling}'] }}}}")), "Оля", "{spelling}");
+        }
+        for spelling in [composed, separate] {
+            let text = format!("{{{{ recipient['{spelling}' ~ ''] }}}}");
+            assert_eq!(render(&["phone", header], &text), "Оля", "{spelling}");
+        }
+    }
+    // The spelling decides between two columns.
+    for (spelling, expected) in [(composed, "Оля"), (separate, "<A&B>")] {
+        for text in [format!("{{{{ recipient['{spelling}'] }}}}"), format!("{{{{ recipient['{spelling}' ~ ''] }}}}")] {
+            assert_eq!(render(&["phone", composed, separate], &text), expected, "{text}");
+        }
+    }
+}

@@ -83,8 +83,9 @@ impl TestSetup {
     }
 
     async fn activate(&self) -> Result<ActiveSchedule, Error> {
-        let activation = ScheduleActivation::review(&self.adapters, &self.folder.path().join("sale.yaml")).await?;
-        activation.activate(&self.adapters, &NeverConsent).await
+        let activation =
+            ScheduleActivation::review(&self.adapters, &self.folder.path().join("sale.yaml"), None).await?;
+        activation.confirm(&NeverConsent).await?.activate(&self.adapters).await
     }
 
     fn test_daemon(&self, starter: Arc<dyn Starter>) -> Daemon {
