@@ -231,7 +231,7 @@ fn styled_bar(total: u64) -> ProgressBar {
     ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(5)).with_style(style)
 }
 
-/// Prints an object with the current time to stderr, as a line of JSON.
+/// Adds the current time to an object and prints it to stderr as a line of JSON.
 pub(super) fn print_json_line(mut object: Value) {
     object["at"] = Timestamp::now().to_string().into();
     with_suspended_line(|| {

@@ -171,7 +171,7 @@ mod tests {
     use crate::args::CliArguments;
 
     #[test]
-    fn global_options_are_repeated_wherever_they_were_typed() {
+    fn global_options_are_repeated_regardless_of_their_position() {
         let options = |arguments: &[&str]| {
             let matches = CliArguments::command().try_get_matches_from([&["campaign"], arguments].concat()).unwrap();
             let parsed = CliArguments::from_arg_matches(&matches).unwrap();

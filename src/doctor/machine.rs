@@ -1,4 +1,4 @@
-//! Checks of this machine: state folder, free disk space, time zone, permissions of files, and the clock. The clock is
+//! Checks of this machine: state folder, free disk space, time zone, file permissions, and the clock. The clock is
 //! compared with the gateways' clocks, with the ledger, and with the monotonic clock.
 
 use std::io::{self, ErrorKind, Write as _};

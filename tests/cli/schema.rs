@@ -145,7 +145,7 @@ fn schemas_accept_every_example_file_in_the_repository() {
 }
 
 #[test]
-fn schemas_refuse_what_check_refuses() {
+fn schemas_reject_what_check_rejects() {
     for (kind, yaml) in [
         ("campaign", "recipients: { file: a.csv }\nchannels: [ smss: {} ]"),
         ("campaign", "recipients: { fiel: a.csv }\nchannels: [ sms: { signature: a, message: b } ]"),

@@ -84,7 +84,7 @@ fn rejected_message_can_be_sent_by_another_connector() {
     let first = Connector::start(&gateway, &SENDING);
     let other = second_connector(&first.folder);
     assert_eq!(send(&first, "Hi"), "platform_error");
-    // The request was sent, and its answer is lost.
+    // The request was sent, but its answer was lost.
     assert_eq!(send(&other, "Hi"), "unknown_outcome");
     assert_eq!(send(&first, "Hi"), "repeated");
 }

@@ -1,4 +1,5 @@
-//! Files that can open a path. Only `manifest/campaign_paths` resolves and opens the paths that a campaign names.
+//! Source files that are allowed to open paths. Only `manifest/campaign_paths` resolves and opens the paths that a
+//! campaign names.
 
 use std::collections::BTreeSet;
 use std::fs;

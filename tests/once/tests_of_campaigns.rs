@@ -105,7 +105,7 @@ fn asynchronous_campaign_is_tested_at_its_endpoint() {
 }
 
 #[test]
-fn opted_out_recipient_gets_tests_of_service_messages_only() {
+fn opted_out_recipient_gets_only_tests_of_service_messages() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     let to = TESTER.to_string();

@@ -36,7 +36,7 @@ fn count_uses(sale: &Folder) -> i64 {
 }
 
 #[test]
-fn approval_can_be_typed_only_at_a_terminal() {
+fn approval_can_be_given_only_at_a_terminal() {
     let sale = live();
     let digest = plan(&sale, &[]);
     sale.campaign(&["approve", &digest]).exits(2).says("the approver must confirm the approval at a terminal");

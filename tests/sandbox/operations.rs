@@ -216,7 +216,7 @@ fn fallback_is_sent_only_after_the_previous_stage_fails() {
 
 /// Contract 1.1 and 3: every message ends in a final status.
 #[test]
-fn every_message_ends_in_a_final_status() {
+fn message_of_every_type_ends_in_a_final_status() {
     let sandbox = TestSandbox::start();
     let operations: Vec<_> = (1..).zip(MESSAGE_TYPES).map(|(id, kind)| example(kind, id)).collect();
     sandbox.items(&operations);

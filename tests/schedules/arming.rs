@@ -38,7 +38,7 @@ fn schedule_is_listed_with_its_next_occurrences_until_removed() {
 }
 
 #[test]
-fn included_text_with_a_date_makes_each_day_a_new_message() {
+fn included_text_with_a_date_makes_a_new_message_each_day() {
     let gateway = Gateway::accepting();
     let sale =
         weekly_campaign(&gateway).channels("  - sms: { signature: OlenaCo, message: { file: news.txt } }").write();

@@ -64,7 +64,7 @@ fn empty_state_folder_causes_no_warning_without_live_runs() {
 }
 
 #[test]
-fn snapshot_that_is_restored_as_a_backup_sends_nothing_twice() {
+fn run_after_restoring_a_snapshot_sends_nothing_twice() {
     let Some(cluster) = Cluster::start(&[]) else { return };
     let gateway = Gateway::accepting();
     let sale = write_in_database(&cluster, campaign().to(20).through(&gateway));

@@ -117,7 +117,7 @@ fn next_edition_that_cannot_begin_changes_nothing() {
 }
 
 #[test]
-fn rehearsal_always_starts_over_after_an_earlier_one() {
+fn rehearsal_always_starts_over() {
     let sale = campaign().to(6).write();
     sale.run(&["--limit", "2"]).exits(0).says("sale@1");
     let output = sale.run(&["--json"]).exits(0).json();

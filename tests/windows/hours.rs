@@ -57,7 +57,7 @@ fn row_is_sent_within_the_window_of_its_zone() {
     let draft = kyiv_campaign(&gateway).with_list(&list);
     let sale = draft.delivery("window: { hours: 09:00-20:00, zone: zone }").write();
     let run = |moment: &str| Process::start(run_at(&sale, &clock, moment, &["--no-wait", "--json"])).finish();
-    // In winter it is 14:00 in Kyiv, 21:00 in Tokyo and 07:00 in New York.
+    // At 12:00 UTC in winter, it is 14:00 in Kyiv, 21:00 in Tokyo and 07:00 in New York.
     let output = run("2027-03-10T12:00:00Z").exits(5).json();
     assert_eq!((&output["stopped"], &output["sent"]), (&json!("window"), &json!(4)));
     let why = output["why"].as_str().expect("a reason");

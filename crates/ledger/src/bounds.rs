@@ -260,8 +260,8 @@ pub(crate) fn may_have_been_sent(outcome: &OperationOutcome) -> bool {
 /// Whether a message counts as spent after a change. `counts` says whether it counted before the change.
 fn counts_after_change(counts: bool, change: &RowChange, chain: Chain) -> bool {
     match change {
-        // The gateway queued the message and then rejected it. A rejection on an earlier channel does not reject the
-        // message.
+        // A message that the gateway queued and then rejected does not count. A rejection on an earlier channel does not
+        // reject the message.
         RowChange::Found { status, channel, .. } => {
             status != Status::Rejected.name() || !chain.is_exhausted_by(channel.as_ref())
         }

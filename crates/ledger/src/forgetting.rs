@@ -231,10 +231,10 @@ pub struct NumberSet {
 }
 
 impl NumberSet {
-    /// A set of numbers and of hashes that were made with this key.
+    /// A set of numbers and of hashes that were made with this key. Without hashes, the key is dropped.
     pub fn new(members: RoaringTreemap, key: Option<NumberKey>) -> Self {
-        let any = members.max().is_some_and(|largest| largest >= ForgottenNumber::MIN);
-        Self { members, key: key.filter(|_| any) }
+        let has_hashes = members.max().is_some_and(|largest| largest >= ForgottenNumber::MIN);
+        Self { members, key: key.filter(|_| has_hashes) }
     }
 
     /// Whether the set contains a number, forgotten or not.

@@ -33,7 +33,7 @@ impl Session {
     pub(super) async fn prepare_run(&self) -> Result<Preparation, Error> {
         let (inputs, ledger) = (self.inputs(), self.adapters.ledger.as_ref());
         let runs = list_campaign_runs(ledger, inputs).await?;
-        self.refuse_other_resources()?;
+        self.refuse_changed_resources()?;
         let listed = self.load_with_list(&runs).await?;
         let texts = TodaysTexts::compile(&listed).await?;
         if !inputs.destination.is_live() {

@@ -129,8 +129,8 @@ impl Session {
         !self.launch.request.offline && consent.can_confirm()
     }
 
-    /// Asks the gateway about messages to these rows of a survey, and refuses to send if there are errors. Returns the
-    /// balance, if known.
+    /// Checks with the gateway that messages can be sent to these rows of a survey, and refuses to send if there are
+    /// errors. Returns the balance, if known.
     pub(super) async fn check_new_messages(
         &self,
         profile: &Profile,

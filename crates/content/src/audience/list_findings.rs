@@ -31,7 +31,7 @@ pub(super) struct FileExcerpt<'a> {
 }
 
 impl<'a> FileExcerpt<'a> {
-    /// The whole file, without an excerpt.
+    /// A place that stands for the whole file, without an excerpt.
     pub(super) fn whole_file(file: &'a Path) -> Self {
         Self { file, line: 1, raw: b"" }
     }

@@ -41,7 +41,7 @@ pub struct RowFilter<'c> {
 /// # Errors
 /// All problems of the expression, each at its location in the expression.
 pub fn compile_condition(expression: &NamedTemplate, names: &TemplateNames) -> Result<Condition, Vec<TextProblem>> {
-    // Cells are compared with composed accents. A header with separate accents keeps its own spelling.
+    // Cells are compared in composed form (NFC). A header in decomposed form keeps its own spelling.
     let source = compose_accents(&expression.source);
     let composed = (source != expression.source).then(|| {
         compile_source(&NamedTemplate { name: expression.name.clone(), source: source.into_owned() }, names).ok()

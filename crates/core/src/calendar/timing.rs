@@ -74,7 +74,7 @@ impl Timing {
         let has_value = |field: &str| field.split(',').any(|value| !value.is_empty());
         match text.split_whitespace().count() {
             5 if text.split_whitespace().all(has_value) => Self::parse_pattern(text).map_err(invalid),
-            // The parser would treat such a field as empty and search for a date until the year 5000.
+            // The parser would treat a field of only commas as empty and search for a date until the year 5000.
             5 => Err(invalid("has a field that contains only commas".to_owned())),
             1 => Err(invalid("is not a cron expression with five fields".to_owned())),
             fields => Err(invalid(format!("has {fields} fields, but needs five"))),

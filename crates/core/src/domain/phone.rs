@@ -173,7 +173,7 @@ impl FromStr for Region {
             "UKR" | "UKRAINE" | "+380" | "380" => Some("UA"),
             _ => None,
         };
-        // The first comparison makes it unnecessary to load the library for Ukraine.
+        // The first comparison avoids loading the library for Ukraine.
         let is_supported = |region: &rlibphonenumber::Region| {
             *region == Region::UKRAINE.0 || PHONE_NUMBER_UTIL.get_supported_regions().any(|known| known == *region)
         };

@@ -67,8 +67,8 @@ impl CappedNumbers {
         self.cap.is_none()
     }
 
-    /// Whether a number with this many planned messages gets no further one.
-    pub fn contains(&self, phone: Phone, planned: u32) -> bool {
+    /// Whether a number that already has this many planned messages must get no more.
+    pub fn excludes(&self, phone: Phone, planned: u32) -> bool {
         let reached = self.reached.get(planned as usize).or(self.reached.last());
         self.cap.is_some_and(|cap| planned >= cap) || reached.is_some_and(|numbers| numbers.contains(phone))
     }
@@ -102,7 +102,7 @@ impl SurveyExclusions {
             None if consent != ConsentVerdict::Given => consent.skip_reason(),
             None if self.cancelled.contains(phone) && row.is_some_and(is_cancelled) => Some(CANCELLED_EARLIER),
             None if self.excluded.contains(phone) => Some(EXCLUDED),
-            None if self.capped.contains(phone, planned) => Some(CAPPED),
+            None if self.capped.excludes(phone, planned) => Some(CAPPED),
             None if !self.allows_country(country) => Some(COUNTRY),
             None => None,
         }
@@ -348,11 +348,11 @@ mod tests {
     fn cap_counts_the_planned_messages_of_a_number() {
         let numbers = |last: &[u64]| NumberSet::new(last.iter().map(|last| phone(*last).to_u64()).collect(), None);
         let capped = CappedNumbers::new(vec![numbers(&[1]), numbers(&[1, 2])], 3);
-        let limit = |last| (0..9).find(|planned| capped.contains(phone(last), *planned));
+        let limit = |last| (0..9).find(|planned| capped.excludes(phone(last), *planned));
         assert_eq!([1, 2, 3].map(limit), [Some(0), Some(1), Some(3)]);
         let without_ledger = CappedNumbers::new(Vec::new(), 2);
-        assert!(!without_ledger.contains(phone(1), 1) && without_ledger.contains(phone(1), 2));
-        assert!(CappedNumbers::default().is_empty() && !CappedNumbers::default().contains(phone(1), 9));
+        assert!(!without_ledger.excludes(phone(1), 1) && without_ledger.excludes(phone(1), 2));
+        assert!(CappedNumbers::default().is_empty() && !CappedNumbers::default().excludes(phone(1), 9));
     }
 
     #[test]

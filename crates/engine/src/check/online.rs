@@ -163,7 +163,9 @@ impl ChannelPrices {
                 prices.sms_part = price;
             } else {
                 prices.other = prices.other.max(price);
-                prices.first = prices.first.or(Some(price).filter(|_| place == 0));
+                if place == 0 {
+                    prices.first = Some(price);
+                }
             }
         }
         prices

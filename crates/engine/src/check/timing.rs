@@ -98,8 +98,9 @@ fn group_messages(
 }
 
 /// Counts the days on which a run that begins at this time sends `messages` messages, given the daily limit and the
-/// windows. `None` if the daily limit allows all messages on one day. If `begins` is `None`, days are counted from the
-/// beginning of the campaign's day. Without a survey, all recipients are assumed to be in the campaign's time zone.
+/// windows. `None` if there is no daily limit, or if it allows all messages on one day. If `begins` is `None`, days are
+/// counted from the beginning of the campaign's day. Without a survey, all recipients are assumed to be in the campaign's
+/// time zone.
 pub fn count_sending_days(
     campaign: &Campaign,
     profile: Option<&Profile>,
@@ -108,7 +109,8 @@ pub fn count_sending_days(
     begins: Option<Timestamp>,
 ) -> Option<u64> {
     let per_day = campaign.per_day.as_ref()?;
-    let begins = begins.unwrap_or_else(|| campaign.home_windows(profile).1);
+    let (_, day_start) = campaign.home_windows(profile);
+    let begins = begins.unwrap_or(day_start);
     let (zones, sent) = survey.map(|survey| (&survey.zones, &survey.sent_by_day)).unzip();
     let sent = sent.cloned().unwrap_or_default();
     let min_days = per_day.count_days(messages, per_day.count_used(&sent, begins));

@@ -2,7 +2,7 @@
 //!
 //! The engine records an intent before each envelope and an outcome after it, respects the rate limit, warms up, and
 //! stops rather than guessing. It emits [`DeliveryEvent`]s and does not know who displays them. This file contains its
-//! inputs, which are options and context, and its events.
+//! inputs (options and context) and its events.
 
 mod breaker;
 mod engine;

@@ -145,8 +145,9 @@ impl SendingHours {
         self.rules.until.is_some_and(|until| self.now() >= until)
     }
 
-    /// The time before which the message to a row must be sent, if it may be sent now. `None` if the row must be
-    /// checked again later; `Some(None)` if the message may be sent at any later time.
+    /// Checks whether the message to a row may be sent now, and returns the time before which it must be sent. Returns
+    /// `Some(None)` if it may be sent at any later time, and `None` if it must not be sent now. If its window is closed,
+    /// also records when the window opens.
     pub(super) fn departure_deadline(&self, phone: Phone, fields: RecordFields<'_>) -> Option<Option<Timestamp>> {
         let (now, until) = (self.now(), self.rules.until);
         if until.is_some_and(|until| now >= until) {

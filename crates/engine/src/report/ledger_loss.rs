@@ -93,7 +93,7 @@ async fn find_unknown_within(
 ) -> Result<Option<LossSign>, LedgerError> {
     let file = path.clone();
     let read = tokio::task::spawn_blocking(move || read_identifiers(&file, limit)).await;
-    // An unreadable file has no readable identifiers; whether it can be replaced is decided elsewhere.
+    // An unreadable file counts as having no identifiers; whether it can be replaced is decided elsewhere.
     let mut unknown = read.ok().and_then(Result::ok).unwrap_or_default();
     if let (Some(ledger), Some((first, last))) = (ledger, unknown.min().zip(unknown.max())) {
         let ids = Some(IdRange { first, len: last - first + 1 });

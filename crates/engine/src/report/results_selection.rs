@@ -1,4 +1,4 @@
-//! Results of a run, or of the recipients of several runs.
+//! Selects the results to show: those of one run, or those of the recipients of several runs.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

@@ -17,8 +17,8 @@ use crate::delivery::{SingleKind, Snapshot};
 
 /// Whether a retry can send messages of a run again. Retries send only messages of finished live campaigns.
 pub fn can_retry(run: &Run) -> bool {
-    let is_kept = run.purged_at.is_none() && SingleKind::from_run(run).is_none();
-    run.live && run.progress == RunProgress::Finished && is_kept
+    let is_campaign = SingleKind::from_run(run).is_none();
+    run.live && is_campaign && run.progress == RunProgress::Finished && run.purged_at.is_none()
 }
 
 /// The status of a run.

@@ -87,7 +87,7 @@ struct WrappedReceipts<'a> {
 /// Reads the receipts in the body of a webhook request. At least one receipt is returned.
 ///
 /// # Errors
-/// If the body contains no receipt.
+/// If the body cannot be read or contains no receipt.
 pub fn read_receipts(body: &[u8]) -> Result<Vec<IdentifiedReceipt>, UnreadableReceipt> {
     let body = std::str::from_utf8(body).map_err(|_| UnreadableReceipt("it is not UTF-8"))?;
     let body = body.trim_start_matches('\u{feff}').trim();

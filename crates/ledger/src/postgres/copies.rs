@@ -451,7 +451,7 @@ fn record_header(copies: i64, number: i64, bytes: usize) -> Vec<u8> {
         header.extend(8_i32.to_be_bytes());
         header.extend(value.to_be_bytes());
     }
-    // A shard is far smaller than the limit of a column.
+    // A shard is far smaller than the maximum size of a column value.
     header.extend(i32::try_from(bytes).unwrap_or(i32::MAX).to_be_bytes());
     header
 }

@@ -1,7 +1,7 @@
 //! Locks with leases, their renewal, and the detection of ended processes on this machine.
 //!
 //! A process measures its leases with its own clocks, starting before the request, and treats each lease as shorter
-//! than the database granted it. Therefore, it is the first to know that a lease is lost. Each process also locks its
+//! than the one that the database granted. Therefore, it is the first to know that a lease is lost. Each process also locks its
 //! own file next to the high-water mark. So if it is killed, other processes on this machine need not wait for its
 //! lease to expire.
 

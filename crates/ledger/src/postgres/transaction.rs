@@ -6,8 +6,8 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sqlx::postgres::PgConnection;
-use sqlx::{AssertSqlSafe, ConnectOptions as _, PgPool, Row as _, raw_sql};
+use sqlx::postgres::{PgConnection, Postgres};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, PgPool, Row as _, Transaction, raw_sql};
 
 use super::address::PostgresAddress;
 use super::dialect::Reader;
@@ -73,7 +73,7 @@ pub(super) async fn begin_read(pool: &PgPool) -> sqlx::Result<Reader> {
 }
 
 /// Begins a write transaction without waiting for a turn, for records that only this process writes.
-pub(super) async fn begin_unordered_write(pool: &PgPool) -> sqlx::Result<Reader> {
+pub(super) async fn begin_unordered_write(pool: &PgPool) -> sqlx::Result<Transaction<'static, Postgres>> {
     pool.begin_with(write!()).await
 }
 

@@ -175,7 +175,7 @@ pub(super) async fn insert_intents(
     list_checked: bool,
 ) -> Result<Vec<InsertedIntent>, StatementError> {
     let (run, epoch) = (lease.run.0, lease.epoch.0);
-    // The tables of the previous version lack this column.
+    // The tables of the previous version have no column `chains`.
     let chains = envelopes.iter().any(|envelope| envelope.chains.is_some());
     let mut statement = QueryBuilder::<Database>::new(
         "INSERT INTO envelopes (run, envelope, owner, begun_at, first_row, last_row, rows, rows_sum, kind, costs",

@@ -69,7 +69,7 @@ pub(super) async fn apply_bounds(
     Ok(None)
 }
 
-/// Discards derived totals after a claim.
+/// Discards the derived totals of a run after a claim, and deletes contacts that are too old to count.
 pub(super) async fn reset_after_claim(connection: &mut Connection, now: Now, run: RunId) -> Result<(), StatementError> {
     discard_totals(connection, run).await?;
     contacts::delete_old_contacts(connection, now).await

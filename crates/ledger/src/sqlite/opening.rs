@@ -1,6 +1,7 @@
 //! Opening the ledger file for reading and writing, and upgrading its schema.
 //!
-//! Reading does not wait for the turn to write, so a process that is suspended during a commit does not block readers.
+//! Opening for reading does not wait for the write lock, so a process that is suspended during a commit does not block
+//! readers.
 //! The exception is a ledger with an older schema, which must be upgraded first.
 
 use std::path::Path;

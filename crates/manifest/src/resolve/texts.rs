@@ -291,7 +291,7 @@ const SYNTAXES: [PlaceholderSyntax; 15] = [
     PlaceholderSyntax { open: "[[", close: "]]", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
     PlaceholderSyntax { open: "{", close: "}", is_name: is_words, rule: &rules::SINGLE_BRACES },
     PlaceholderSyntax { open: "%%", close: "%%", is_name: is_one_word, rule: &rules::FOREIGN_PLACEHOLDER },
-    // Prices, discounts, tags and any other text can also contain these characters.
+    // These characters also occur in prices, discounts, tags and ordinary text.
     PlaceholderSyntax { open: "%", close: "%", is_name: is_one_word, rule: &rules::FOREIGN_PLACEHOLDER },
     PlaceholderSyntax { open: "[", close: "]", is_name: is_person_value, rule: &rules::FOREIGN_PLACEHOLDER },
     PlaceholderSyntax { open: "<", close: ">", is_name: is_person_value, rule: &rules::FOREIGN_PLACEHOLDER },
@@ -430,7 +430,7 @@ impl PlaceholderSyntax {
         let start = at + self.open.len();
         let (name, span) = (start..start + close, at..start + close + self.close.len());
         let next = text[span.end..].chars().next();
-        // `[text](address)` is a Markdown link, and `#one#two` are tags.
+        // `[text](address)` is a Markdown link, and `#one#two` is two hashtags.
         let continues = next == Some('(') || self.open == "#" && next.is_some_and(char::is_alphanumeric);
         ((self.is_name)(&inner[..close], columns) && !continues).then_some(Placeholder { span, name, rule: self.rule })
     }

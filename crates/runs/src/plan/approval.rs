@@ -141,7 +141,7 @@ impl PlanReview {
             return Err(Error::Plan(PlanRefusal::Approved { digest, by: approval.by.clone() }));
         }
         // Checked before the list is fetched, because fetching can start a program.
-        planned.refuse_other_resources(&digest, &inputs)?;
+        planned.refuse_changed_resources(&digest, &inputs)?;
         if inputs.list.is_unfetched()
             && planned.options.occurrence.is_some()
             && find_active_schedule(adapters, &inputs).await?.is_none()

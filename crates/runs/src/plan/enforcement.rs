@@ -136,9 +136,10 @@ struct UnapprovedMessages {
 
 impl Session {
     /// Refuses programs, URLs and sources that differ from the plan, before the list is fetched.
-    pub(crate) fn refuse_other_resources(&self) -> Result<(), Error> {
-        let planned = self.required_plan.as_ref().and_then(|plan| Some((plan.planned.as_ref()?, plan)));
-        planned.map_or(Ok(()), |(planned, plan)| planned.refuse_other_resources(&plan.digest, self.inputs()))
+    pub(crate) fn refuse_changed_resources(&self) -> Result<(), Error> {
+        let Some(plan) = &self.required_plan else { return Ok(()) };
+        let Some(planned) = &plan.planned else { return Ok(()) };
+        planned.refuse_changed_resources(&plan.digest, self.inputs())
     }
 
     /// Refuses a new run that differs from the plan.

@@ -338,7 +338,7 @@ fn list_valid_digests(
 
 impl PlannedCampaign {
     /// Refuses programs, URLs and sources that differ from the plan, before any of them is started, contacted or read.
-    pub(crate) fn refuse_other_resources(&self, digest: &str, inputs: &Inputs) -> Result<(), Error> {
+    pub(crate) fn refuse_changed_resources(&self, digest: &str, inputs: &Inputs) -> Result<(), Error> {
         let now = self.options.clone().with_resources_of(inputs);
         let is_same_gateway = self.inputs.brief.gateway == inputs.campaign.brief.gateway;
         let differences = self.resource_differences(&now, is_same_gateway);

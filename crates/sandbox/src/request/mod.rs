@@ -427,7 +427,7 @@ mod operation_tests {
     }
 
     #[test]
-    fn template_call_error_names_the_missing_field() {
+    fn template_call_error_names_the_missing_or_invalid_field() {
         for (kind, fields, message) in [
             (OperationType::TemplateCreate, json!({"template": "Hi"}), "Please enter name"),
             (OperationType::TemplateCreate, json!({"name": "hello"}), "Please enter template"),

@@ -267,7 +267,7 @@ fn starts_with(rest: &std::iter::Peekable<std::str::Chars<'_>>, with: &str) -> b
     with.chars().all(|expected| rest.next().is_some_and(|next| next.eq_ignore_ascii_case(&expected)))
 }
 
-/// Splits a format code into sections. Semicolons in quotes do not count.
+/// Splits a format code into sections. Quoted and escaped semicolons do not separate sections.
 fn split_sections(code: &str) -> Vec<&str> {
     let (mut sections, mut start, mut quoted, mut escaped) = (Vec::new(), 0, false, false);
     for (at, character) in code.char_indices() {
@@ -408,7 +408,7 @@ impl DateFormat {
         Self { parts, ukrainian: language.trim_start_matches('0').eq_ignore_ascii_case(UKRAINIAN), is_12_hour }
     }
 
-    /// Formats a time in this format. Fractions of a second that are not shown are rounded.
+    /// Formats a time in this format. Fractions of a second that are not shown are cut off.
     pub(super) fn format_time(&self, time: &ExcelDateTime) -> String {
         let (year, month, day, hour, minute, second, milli) = time.to_ymd_hms_milli();
         let (language, days) = if self.ukrainian { (Language::Uk, DAYS_IN_UKRAINIAN) } else { (Language::En, DAYS) };

@@ -41,7 +41,7 @@ fn read_labelled(labelled: &LabelledReply) -> ReplyReading<'static> {
 }
 
 #[test]
-fn clear_opt_outs_are_read_for_every_purpose() {
+fn clear_opt_outs_are_recognized_for_every_purpose() {
     for reply in [
         "please stop",
         "stop sending me sms",

@@ -477,7 +477,7 @@ fn is_ignored_in_word(character: char) -> bool {
         || matches!(character, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{fe0e}' | '\u{fe0f}' | '\u{feff}')
 }
 
-/// The Latin capital that looks like this Cyrillic or Greek capital; otherwise the character itself.
+/// The basic Latin capital that this capital or digit looks like; otherwise the character itself.
 pub(super) fn latin_lookalike(capital: char) -> char {
     match capital {
         'А' | 'Α' => 'A',

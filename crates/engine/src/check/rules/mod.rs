@@ -281,7 +281,7 @@ local:
 ";
 
     #[test]
-    fn values_beyond_the_profile_limits_are_errors() {
+    fn settings_that_the_profile_does_not_allow_are_errors() {
         let cases: [(&str, &[&str]); 5] = [
             ("delivery: { batch: 101, rate: 101/s }\n", &["batch-limit", "rate-limit"]),
             ("delivery: { batch: 100, rate: 100/s }\n", &[]),

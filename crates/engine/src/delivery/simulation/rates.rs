@@ -205,7 +205,7 @@ fn assert_rate_holds_in(extent: TestExtent, faults: RateFaults, full: bool) {
 }
 
 #[test]
-fn one_process_respects_and_uses_the_full_rate() {
+fn one_process_uses_the_full_rate_without_exceeding_it() {
     assert_rate_holds(RateFaults { processes: 1, ..RateFaults::default() }, true);
 }
 

@@ -59,7 +59,7 @@ async fn restarted_daemon_fires_or_skips_each_occurrence_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn recorded_but_unopened_run_fires_again() {
+async fn recorded_occurrence_whose_run_was_not_opened_fires_again() {
     set_clock("2026-12-01T09:59:00Z");
     let setup = TestSetup::new("timezone: UTC\nschedule: { every: day 10:00 }");
     let active = setup.activate().await.unwrap();

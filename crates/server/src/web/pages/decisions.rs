@@ -377,7 +377,7 @@ impl OrderLog {
         let text = String::from_utf8_lossy(&bytes);
         let lines = text.lines().rev().filter_map(|line| serde_json::from_str::<OrderRecord>(line).ok());
         let mut ended = HashSet::new();
-        // The line with the outcome comes after the first line of an order, so in reverse order it is found first.
+        // The line with the outcome comes after the first line of an order, so reading backwards finds it first.
         let orders = lines.filter(|order| order.id.as_ref().is_none_or(|id| ended.insert(id.clone())));
         Ok(orders.take(limit).collect())
     }

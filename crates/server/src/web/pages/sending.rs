@@ -140,7 +140,8 @@ fn describe_channels(words: &PageWords, campaign: &Campaign) -> String {
     orders.join("; ")
 }
 
-/// Loads the sample messages of a retry from the run's copies. The page is shown even if the samples cannot be read.
+/// Loads the sample messages of a retry from the run's copies. Returns `None` if they cannot be read: the page is then
+/// shown without them.
 async fn load_samples(request: &PageRequest, run: &Run, preview: &RetryPreview) -> Option<FirstMessages> {
     let rows: Vec<String> = preview.samples.iter().map(ToString::to_string).collect();
     let rows: RowSet = rows.join(",").parse().ok()?;
