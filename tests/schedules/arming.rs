@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::support::{Clock, Draft, Folder, Gateway, Process, Reachable as _, Server, campaign, live, until};
+use crate::support::{Clock, Draft, Folder, Gateway, Process, Reachable as _, Server, campaign, in_files, live, until};
 
 const WEEKLY: &str = "schedule: { every: Mon 10:00 }";
 
@@ -94,6 +94,7 @@ fn live_schedule_needs_confirmation_and_a_named_gateway() {
 
 #[test]
 fn refused_activation_leaves_no_ledger_behind() {
+    let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = weekly_campaign(&gateway).write();
     let refuse = |sale: &Folder, said: &str| {

@@ -2,7 +2,7 @@
 //!
 //! Each adapter mounts this folder as its own module and has its `dialect` next to it. The dialect contains the types
 //! of its driver and the few places where its SQL differs. A query is therefore written once and compiled for each
-//! driver.
+//! driver. This file contains what all queries use: statements, reads with retry, and conversions of column values.
 
 mod adapter;
 mod approvals;

@@ -1,8 +1,8 @@
-//! The schedule daemon: rounds over all active schedules, which start each due occurrence exactly once.
+//! The schedule daemon: rounds over all active schedules, which start each due occurrence exactly once, and occurrences
+//! that wait while another process holds the campaign lock.
 //!
 //! - `due`: which occurrences are due or missed, as pure functions;
-//! - `firing`: starting, skipping and resuming occurrences;
-//! - `locked`: waiting while another process holds the campaign lock.
+//! - `firing`: starting, skipping and resuming occurrences.
 //!
 //! The daemon reads active schedules from the ledger, uses the clock of its adapters, and sends through
 //! [`campaign_runs`]. It reports [`ScheduleEvent`]s, and must not print anything or handle signals.
@@ -28,12 +28,19 @@ use campaign_core::calendar::Occurrence;
 use campaign_core::domain::NotificationEvent;
 use campaign_core::finding::BriefFinding;
 use campaign_engine::delivery::Interrupt;
+use campaign_engine::report::is_owned;
 use campaign_gateway::BoxFuture;
-use campaign_ledger::{ActiveSchedule, DamagedSchedule, LedgerError, NewNotification, NotificationUpdate};
+use campaign_ledger::{
+    ActiveSchedule, DamagedSchedule, LedgerError, NewNotification, NotificationUpdate, OccurrenceFilter, RunFilter,
+    find_occurrence,
+};
 use campaign_manifest::{Campaign, CampaignDay, load_campaign};
 use campaign_runs::notify::create_notification;
-use campaign_runs::{Adapters, EndedRun, Error, RunOutcome, ScheduleChange, SkipRecord, load_active_campaign};
-use due::ScheduleMemory;
+use campaign_runs::{
+    Adapters, EndedRun, Error, RunOutcome, ScheduleChange, SkipRecord, load_active_campaign, occurrence_key,
+};
+use due::{AwaitingLock, FileStat, ScheduleMemory, start_deadline};
+use firing::CHECK_INTERVAL;
 
 pub use due::{AwaitingList, DueOccurrences, ListArrival, ListStart, find_due, lateness};
 
@@ -438,5 +445,80 @@ impl DaemonState {
         self.notify_observer(ScheduleEvent::Damaged { schedule: name.to_owned(), problem: problem.to_owned() });
         let message = format!("the ledger is damaged ({problem}), so nothing is sent until it is repaired");
         notify_about(&self.daemon.adapters, schedule, NotificationEvent::Changed, &message).await
+    }
+}
+
+/// Occurrences that wait for the campaign lock. Its holder might start the same occurrence, send another run, or only ask
+/// the gateway about messages in doubt. So the occurrence waits until another process records it, the lock is free, or it
+/// is too late.
+impl DaemonState {
+    /// Makes an occurrence wait for the campaign lock.
+    fn await_lock(&mut self, active: &ActiveSchedule, occurrence: Occurrence) {
+        let now = (self.daemon.adapters.clock)();
+        let list = self.find_list(active, &occurrence).ok().flatten();
+        let Some(memory) = self.memories.get_mut(&active.name) else { return };
+        let Some(schedule) = &memory.schedule else { return };
+        let until = match memory.unapproved.take() {
+            // The approval can come long after the scheduled time, so the grace period starts with it.
+            Some(unapproved) => now.checked_add(schedule.grace).unwrap_or(Timestamp::MAX).min(unapproved.until),
+            None => start_deadline(schedule, &occurrence, list.as_deref().and_then(FileStat::read)),
+        };
+        let until =
+            memory.locked.take().filter(|known| known.occurrence == occurrence).map_or(until, |known| known.until);
+        tracing::info!(schedule = active.name, occurrence = occurrence.format_nominal(), "waiting for the campaign");
+        memory.locked = Some(AwaitingLock { occurrence, until, tried_at: now });
+    }
+
+    /// Starts the occurrence that waits for the campaign lock once the lock is free, or skips it after the deadline.
+    /// Returns whether the occurrence still waits.
+    async fn poll_lock(
+        &mut self,
+        memory: &mut ScheduleMemory,
+        active: &ActiveSchedule,
+        now: Timestamp,
+    ) -> Result<bool, LedgerError> {
+        let Some(locked) = memory.locked.as_ref().filter(|_| memory.running.is_none()) else { return Ok(false) };
+        let (ledger, key) = (self.ledger(), occurrence_key(&active.name, &locked.occurrence));
+        if find_occurrence(ledger.as_ref(), OccurrenceFilter::Key(&key)).await?.is_some() {
+            // Another daemon started or skipped it.
+            memory.locked = None;
+            return Ok(false);
+        }
+        if now > locked.until {
+            self.skip_locked(memory, active).await?;
+            return Ok(false);
+        }
+        let tried_recently = now.duration_since(locked.tried_at).unsigned_abs() < CHECK_INTERVAL;
+        if tried_recently || memory.damage.is_some() {
+            return Ok(true);
+        }
+        if ledger.find_campaign_lock(&active.name, &active.account).await?.is_none() {
+            let occurrence = locked.occurrence.clone();
+            self.start_occurrence(memory, active, occurrence, false);
+        }
+        Ok(true)
+    }
+
+    /// Skips the occurrence that waits for the campaign lock, if there is one.
+    async fn skip_locked(&self, memory: &mut ScheduleMemory, active: &ActiveSchedule) -> Result<(), LedgerError> {
+        let Some(locked) = memory.locked.take() else { return Ok(()) };
+        let reason = match memory.damage.clone() {
+            Some(problem) => SkipReason::Damaged(problem),
+            None if self.is_being_sent(active).await? => SkipReason::Busy,
+            None => SkipReason::Missed,
+        };
+        self.skip_occurrence(active, &locked.occurrence, 0, reason).await.map(drop)
+    }
+
+    /// Whether a process has an unfinished run of the campaign.
+    async fn is_being_sent(&self, active: &ActiveSchedule) -> Result<bool, LedgerError> {
+        let ledger = self.ledger();
+        let open = RunFilter { open: true, ..RunFilter::for_campaign(&active.name) };
+        for run in ledger.list_stored_runs(open).await?.into_iter().flatten() {
+            if run.account == active.account && is_owned(ledger.as_ref(), &run).await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }
