@@ -21,7 +21,7 @@ use campaign_core::domain::Phone;
 use campaign_core::finding::escape_to_one_line;
 use campaign_engine::report::{
     EVIDENCE_FORMAT, Evidence, OptOutHistory, RecipientInRun, RecipientRecord, RowSelection, RunView, UnreadableRun,
-    format_count, load_evidence,
+    format_count, load_evidence_messages,
 };
 use campaign_ledger::{RowState, Run};
 use campaign_runs::{ForgottenPerson, ForgottenRows, OldRuns, PrivateKey, PurgeBlocker};
@@ -441,7 +441,7 @@ async fn show_evidence(context: &Context, phone: Phone, args: &EvidenceArgs) -> 
             let ledger = ledger.as_ref();
             let person = RecipientRecord::find(ledger, phone, &RowSelection::default()).await?;
             let opt_outs = OptOutHistory::load(ledger, phone).await?;
-            let messages = load_evidence(ledger, &person).await?;
+            let messages = load_evidence_messages(ledger, &person).await?;
             let evidence = Evidence::from_messages(phone, &person, messages, &opt_outs, Timestamp::now());
             (person, opt_outs, evidence)
         }

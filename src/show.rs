@@ -52,7 +52,7 @@ pub(super) async fn show_messages(context: &Context, args: ShowArgs) -> Result<u
     }
     let key = recipient_key(&run, last, &args.selection, &frozen.brief)?;
     let recipients = find_recipients(&copies, &frozen, key)?;
-    let (histories, more) = MessageHistory::load_to_number(ledger.as_ref(), &run, owned, &recipients, limit).await?;
+    let (histories, more) = MessageHistory::load_for_number(ledger.as_ref(), &run, owned, &recipients, limit).await?;
     match histories.as_slice() {
         [] => return Err(unknown_recipient(&run, key)),
         [history] if context.output.json => context.output.print_object(&history_json(&run, history)),

@@ -27,7 +27,7 @@ pub(super) fn check(data: &[u8]) {
     ][usize::from(request % 4)];
     let sent = SentRequest { endpoint, kind, count: u32::from(request / 4 % 3) + 1 };
     let status = STATUSES[usize::from(status % 8)];
-    if reference::has_too_large_a_number(body) {
+    if reference::has_number_out_of_range(body) {
         return;
     }
     let claimed = read_letters(sent, status, body);

@@ -39,8 +39,8 @@ pub type MayLeave = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// The gateway port.
 pub trait Gateway: Send + Sync {
-    /// Sends an envelope once and returns an outcome for each operation, in order. Returns `None` if the envelope was
-    /// no longer allowed to be sent when its first byte was due; then nothing was sent.
+    /// Sends an envelope once and returns an outcome for each operation, in order. Returns `None` and sends nothing if
+    /// the envelope may no longer be sent when its first byte is due.
     fn submit<'a>(&'a self, envelope: &'a Envelope, may_leave: MayLeave) -> BoxFuture<'a, Option<GatewayReply>>;
 
     /// Asks for the status of messages by our identifiers (contract 4.3 `status`). Returns one answer for each
@@ -107,8 +107,8 @@ impl EncodedOperation {
 
     /// The operation with the time before which it must be sent.
     #[must_use]
-    pub fn with_leave_before(self, leave_by: Option<Timestamp>) -> Self {
-        Self { leave_before: leave_by, ..self }
+    pub fn with_leave_before(self, leave_before: Option<Timestamp>) -> Self {
+        Self { leave_before: leave_before, ..self }
     }
 
     /// The operation, with a flag that says whether its row had an earlier message.

@@ -60,9 +60,9 @@ impl WebhookSecrets {
         if keys.is_empty() { Err(WebhookSecretError::None) } else { Ok(Self(keys)) }
     }
 
-    /// Combines the secrets of several holders. The first secret of the first holder signs.
-    pub fn merge(holders: impl IntoIterator<Item = Self>) -> Self {
-        Self(holders.into_iter().flat_map(|secrets| secrets.0).collect())
+    /// Combines several sets of secrets. The first secret of the first set signs.
+    pub fn merge(sets: impl IntoIterator<Item = Self>) -> Self {
+        Self(sets.into_iter().flat_map(|secrets| secrets.0).collect())
     }
 
     /// Whether the MAC in a message's webhook address is valid for any of the secrets. The comparison takes constant
@@ -72,15 +72,16 @@ impl WebhookSecrets {
     }
 
     /// Whether the MAC of the account's own address is valid.
-    pub fn verify_notice(&self, mac: &str) -> bool {
+    pub fn verify_account_mac(&self, mac: &str) -> bool {
         self.verify(NOTICE, mac)
     }
 
-    /// A proof, for the sender of a challenge, that we know the secret of the account's own address. `None` if `notice`
-    /// is not a valid MAC of this address.
-    pub fn answer_challenge(&self, notice: &str, challenge: &str) -> Option<String> {
-        let notice = decode_mac(notice)?;
-        let signs = |key: &&Hmac<Sha256>| (*key).clone().chain_update(NOTICE).verify_truncated_left(&notice).is_ok();
+    /// A proof, for the sender of a challenge, that we know the secret of the account's own address. `None` if
+    /// `account_mac` is not a valid MAC of this address.
+    pub fn answer_challenge(&self, account_mac: &str, challenge: &str) -> Option<String> {
+        let account_mac = decode_mac(account_mac)?;
+        let signs =
+            |key: &&Hmac<Sha256>| (*key).clone().chain_update(NOTICE).verify_truncated_left(&account_mac).is_ok();
         self.0.iter().find(signs).map(|key| compute_mac(key, &challenge_text(challenge)))
     }
 
@@ -290,8 +291,8 @@ mod tests {
         assert!(hook.secrets().verify_message("sale@3", id(77), mac));
         assert!(!hook.secrets().verify_message("sale@3", id(78), mac));
         assert!(!hook.secrets().verify_message("sale@4", id(77), mac));
-        assert!(!hook.secrets().verify_notice(mac));
-        assert!(hook.secrets().verify_notice(mac_of(&hook.account_url())));
+        assert!(!hook.secrets().verify_account_mac(mac));
+        assert!(hook.secrets().verify_account_mac(mac_of(&hook.account_url())));
         assert!(!secrets(&["b"]).verify_message("sale@3", id(77), mac));
     }
 

@@ -163,19 +163,19 @@ impl EnvelopeRecord {
 }
 
 impl RowEvents {
-    /// Whether an attempt counts as spent by its outcome and the events of its row, because its message was or might
-    /// have been sent. Without an outcome, it might have been sent.
+    /// Whether an attempt counts as sent, because its message was or might have been sent, according to its outcome and
+    /// the events of its row. Without an outcome, the message might have been sent.
     pub fn counts_as_sent(&self, row: Row, envelope: u32, chain: Chain, outcome: Option<&OperationOutcome>) -> bool {
         let relevant = self.for_row(row).iter().filter(|event| event.envelope == envelope);
         let counts = outcome.is_none_or(may_have_been_sent);
         relevant.fold(counts, |counts, event| counts_after_change(counts, &event.change, chain))
     }
 
-    /// The attempts of a row that count as spent only because of receipts, by index. Each attempt comes with whether it
-    /// counts anyway.
+    /// The indexes of the attempts of a row that count as sent only because of receipts. Each attempt is given with a
+    /// flag that says whether it already counts.
     ///
-    /// Attempts with the same identifier send the same message, so a receipt does not say which of them succeeded. It
-    /// counts for the last of them, unless one of them counts anyway.
+    /// Attempts with the same identifier send the same message, so a receipt does not say which of them succeeded. The
+    /// receipt counts for the last of them, unless one of them already counts.
     pub fn find_proven_attempts(
         &self,
         row: Row,
@@ -257,7 +257,7 @@ pub(crate) fn may_have_been_sent(outcome: &OperationOutcome) -> bool {
     !matches!(outcome, OperationOutcome::Rejected { .. } | OperationOutcome::NotSent { .. })
 }
 
-/// Whether a message counts as spent after a change. `counts` says whether it counted before the change.
+/// Whether a message counts as sent after a change. `counts` says whether the message counted before the change.
 fn counts_after_change(counts: bool, change: &RowChange, chain: Chain) -> bool {
     match change {
         // A message that the gateway queued and then rejected does not count. A rejection on an earlier channel does not

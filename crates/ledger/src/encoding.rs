@@ -243,7 +243,7 @@ impl EarlierChains {
 ///
 /// The previous version treats every failure as a failure of the whole message. Therefore a failure on one channel
 /// becomes UNKNOWN, which is never final.
-pub(super) fn rewrite_event(event: &mut NewRowEvent) {
+pub(super) fn downgrade_event(event: &mut NewRowEvent) {
     if let RowChange::Found { status, channel, .. } = &mut event.change
         && channel.take().is_some()
         && Status::from_name(status).is_failure()
@@ -253,15 +253,15 @@ pub(super) fn rewrite_event(event: &mut NewRowEvent) {
 }
 
 /// Limits an opt-out from all messages to marketing, because the previous version knows no other scope.
-pub(super) fn rewrite_opt_out(opt_out: &mut OptOut) {
+pub(super) fn downgrade_opt_out(opt_out: &mut OptOut) {
     if opt_out.scope == OptOutScope::All {
         opt_out.scope = OptOutScope::Marketing;
     }
 }
 
-/// Removes values from a receipt that the previous version cannot read: an unknown channel name, and the mark of a last
-/// inquiry.
-pub(super) fn rewrite_receipt(new: &mut NewReceipt) {
+/// Removes values from a receipt that the previous version cannot read: an unknown channel name, and the source
+/// `AskedLast`.
+pub(super) fn downgrade_receipt(new: &mut NewReceipt) {
     let receipt = &mut new.receipt;
     if receipt.source == ReceiptSource::AskedLast {
         receipt.source = ReceiptSource::Asked;
@@ -355,7 +355,7 @@ mod rewrite_tests {
             [("EXPIRED", "viber", "UNKNOWN"), ("EXPIRED", "", "EXPIRED"), ("DELIVERED", "viber", "DELIVERED")]
         {
             let mut event = found(status, channel);
-            rewrite_event(&mut event);
+            downgrade_event(&mut event);
             assert_eq!(event, found(expected, ""), "{status} {channel}");
         }
     }
@@ -371,7 +371,7 @@ mod rewrite_tests {
             let receipt = Receipt { channel, ..Receipt::new(ReceiptSource::AskedLast, status) };
             let mut new =
                 NewReceipt { run: RunId(1), row: Row::FIRST, order: None, receipt, opt_out: None, opt_in: None };
-            rewrite_receipt(&mut new);
+            downgrade_receipt(&mut new);
             assert_eq!((new.receipt.channel, new.receipt.status), expected);
             assert_eq!(new.receipt.source, ReceiptSource::Asked);
         }

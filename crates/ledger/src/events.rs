@@ -460,7 +460,7 @@ impl RowEvents {
         let mut receipts = receipts.iter().filter(|receipt| receipt.order == order).peekable();
         let state = match attempt.state {
             // The attempt was proven not sent, but an earlier attempt of the same message is in doubt.
-            RowState::Planned if is_excluded && self.repeats_doubt(row) => RowState::InDoubt,
+            RowState::Planned if is_excluded && self.repeats_message_in_doubt(row) => RowState::InDoubt,
             state => state,
         };
         let mut message = MessageState::new(state, attempt.chain, self.endpoint);
@@ -517,7 +517,7 @@ impl RowEvents {
     }
 
     /// Whether the next attempt of a row repeats a message in doubt, which might have been sent.
-    pub fn repeats_doubt(&self, row: Row) -> bool {
+    pub fn repeats_message_in_doubt(&self, row: Row) -> bool {
         let order = self.next_order(row);
         let ordered = |event: &&RowEvent| matches!(event.change, RowChange::SendAgain { .. });
         self.for_row(row).iter().filter(ordered).any(|event| self.find_order(row, event.envelope) == order)
@@ -639,10 +639,10 @@ mod tests {
             let events = events(changes.clone());
             assert_eq!(events.has_message(row(), &attempts, &[]), expected, "{changes:?} {attempts:?}");
         }
-        assert!(events(vec![(3, again())]).repeats_doubt(row()));
-        assert!(!events(vec![(3, not_sent())]).repeats_doubt(row()));
+        assert!(events(vec![(3, again())]).repeats_message_in_doubt(row()));
+        assert!(!events(vec![(3, not_sent())]).repeats_message_in_doubt(row()));
         let retried = events(vec![(3, again()), (5, RowChange::Retry { by: author(), order: 1 })]);
-        assert!(!retried.repeats_doubt(row()), "a new message is not in doubt");
+        assert!(!retried.repeats_message_in_doubt(row()), "a new message is not in doubt");
     }
 
     #[test]

@@ -106,7 +106,7 @@ pub(crate) fn check_repeat(hash: RepeatHash, known: Option<i64>, again: bool, no
     }
 }
 
-/// Whether a message with this expiry was sent recently. Reserves nothing.
+/// Whether a message was sent recently. `until` is the expiry of its entry, if it has one. Reserves nothing.
 pub(crate) fn look_for_repeat(until: Option<i64>, now: i64) -> RepeatCheck {
     let recent = until.filter(|until| !is_expired(*until, now));
     recent.map_or(RepeatCheck::Free, |until| RepeatCheck::Repeated(entry_age(until, now)))

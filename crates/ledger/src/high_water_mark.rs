@@ -57,8 +57,8 @@ pub(crate) struct MarkFile {
 }
 
 impl MarkReading {
-    /// The furthest generation of the marks; 0 if there are none.
-    pub(crate) fn furthest_generation(&self) -> i64 {
+    /// The highest generation of the marks; 0 if there are none.
+    pub(crate) fn highest_generation(&self) -> i64 {
         match self {
             Self::Marks(marks) => marks.iter().map(|mark| mark.generation).max().unwrap_or(0),
             Self::Missing | Self::Unreadable(_) => 0,
@@ -94,8 +94,8 @@ impl HighWaterMark {
         }
     }
 
-    /// The mark of this ledger after it moves to another path, one commit later. A process that still uses the old
-    /// path fails at its next commit.
+    /// The mark of this ledger after a move to another path: a new identity, and one more commit. A process that still
+    /// uses the old path fails at its next commit.
     pub(crate) fn after_move(self) -> Self {
         let id = Checksum::for_table("moved").with_number(self.id).with_number(self.generation).finish();
         // Identifiers of new ledgers have the same range.
@@ -186,7 +186,7 @@ impl MarkFile {
     ///
     /// # Errors
     /// If a temporary file cannot be created.
-    pub(crate) fn temporary(current: HighWaterMark) -> io::Result<Self> {
+    pub(crate) fn create_temporary(current: HighWaterMark) -> io::Result<Self> {
         let mut mark = Self { file: tempfile::tempfile()?, written: 0 };
         mark.write_both_slots(current)?;
         Ok(mark)

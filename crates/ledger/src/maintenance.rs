@@ -17,7 +17,7 @@ pub trait LedgerMaintenance: Send + Sync {
     /// The rate limits of all accounts, by account name.
     fn list_rate_limits(&self) -> LedgerFuture<'_, Vec<(String, AccountRateLimit)>>;
 
-    /// The facts that could make the record of sent messages incomplete: a backup, or replicas.
+    /// The reasons why the ledger might lack messages that were sent: a backup, or unconfirmed replicas.
     fn load_risks(&self) -> LedgerFuture<'_, LedgerRisks> {
         Box::pin(async { Ok(LedgerRisks::default()) })
     }

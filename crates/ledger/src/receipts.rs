@@ -29,7 +29,7 @@ impl NewReceipt {
     /// like a new wish, because the gateway's clock can be ahead, or a reply can lack a time.
     ///
     /// An opt-out without a time of its own stays new: the recipient might have sent the same words again.
-    pub(super) fn limit_wishes(&mut self, stored: &[StoredReceipt]) {
+    pub(super) fn limit_wish_times(&mut self, stored: &[StoredReceipt]) {
         let Self { order, receipt, opt_out, opt_in, .. } = self;
         let Some(first) = stored.iter().find(|known| known.order == *order && known.receipt == *receipt) else {
             return;
@@ -80,9 +80,9 @@ pub trait ReceiptStore {
     /// order.
     fn store_receipts(&self, receipts: Vec<NewReceipt>) -> LedgerFuture<'_, Vec<ReceiptOutcome>>;
 
-    /// Remembers check values of the secrets that verify webhooks to an address, if any are given, and returns those
-    /// that the address has now. Empty if none were ever given.
-    fn remember_secrets<'a>(
+    /// Stores the check values of the secrets that verify webhooks to an address, if any are given. Returns the
+    /// address's current check values, or an empty list if none were ever stored.
+    fn remember_check_values<'a>(
         &'a self,
         address: &'a str,
         check_values: Option<Vec<String>>,
@@ -122,7 +122,7 @@ pub(super) fn add_receipt(stored: &mut Vec<StoredReceipt>, new: StoredReceipt) -
 
 /// Whether a receipt reports a delivery, reading or failure that no earlier receipt of the message reports for the same
 /// channel.
-fn adds_news(same: &[&StoredReceipt], new: &Receipt) -> bool {
+fn adds_news(earlier: &[&StoredReceipt], new: &Receipt) -> bool {
     let arrival = new.status.delivery_state();
     // All unknown channel names count as one channel.
     let channel = |receipt: &Receipt| (receipt.channel.is_some(), receipt.known_channel());
@@ -131,7 +131,7 @@ fn adds_news(same: &[&StoredReceipt], new: &Receipt) -> bool {
             && channel(known) == channel(new)
             && (known.source == ReceiptSource::AskedLast) == (new.source == ReceiptSource::AskedLast)
     };
-    arrival != DeliveryState::Pending && !same.iter().any(|known| reports(&known.receipt))
+    arrival != DeliveryState::Pending && !earlier.iter().any(|known| reports(&known.receipt))
 }
 
 /// The number of rows that are read at once.

@@ -359,7 +359,7 @@ impl RowStates {
         self.states.get(row.get() as usize).copied().flatten().map(|recorded| recorded.state)
     }
 
-    /// The last attempt of a row with events.
+    /// The last attempt of a row with events or with an unsent attempt. `None` for other rows.
     pub fn last_attempt(&self, row: Row) -> Option<Attempt> {
         self.attempts.get(&row)?.last().copied()
     }

@@ -431,7 +431,7 @@ pub(super) fn lock_name(campaign: &str, account: &str) -> String {
     format!("{campaign}.{account}")
 }
 
-/// The name of a numbered worker place for the shared runs of a campaign on an account.
+/// The name of the lock on a numbered place of a worker, for the shared and sharded runs of a campaign on an account.
 pub(super) fn place_name(campaign: &str, account: &str, place: u32) -> String {
     // Account names contain no dots here, so the name cannot collide with another lock.
     format!("{}.{place}", lock_name(campaign, account))
@@ -543,8 +543,8 @@ impl Run {
         true
     }
 
-    /// Reopens the run if events schedule rows to be sent again.
-    pub(crate) fn apply_changes<'a>(&mut self, changes: impl IntoIterator<Item = &'a RowChange>) {
+    /// Reopens the run if any of these changes plans a row to be sent again.
+    pub(crate) fn reopen_for_planned_rows<'a>(&mut self, changes: impl IntoIterator<Item = &'a RowChange>) {
         if changes.into_iter().any(|change| matches!(change, RowChange::SendAgain { .. } | RowChange::Retry { .. })) {
             self.progress = RunProgress::Open;
         }

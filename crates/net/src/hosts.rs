@@ -152,7 +152,7 @@ mod tests {
     fn only_names_of_this_machine_are_allowed() {
         let (loopback, lan) = (test_hosts("127.0.0.1:8040", None), test_hosts("192.168.1.7:8040", None));
         let everywhere = test_hosts("0.0.0.0:8040", None);
-        for (host, [on_loopback, on_lan, on_all]) in [
+        for (host, [loopback_opt_out, on_lan, on_all]) in [
             ("127.0.0.1:8040", [true, true, true]),
             ("127.0.0.1", [true, true, true]),
             ("LocalHost:1", [true, true, true]),
@@ -171,7 +171,7 @@ mod tests {
         ] {
             let headers = test_headers(&[("host", host)]);
             let found = [&loopback, &lan, &everywhere].map(|hosts| hosts.allows(&headers));
-            assert_eq!(found, [on_loopback, on_lan, on_all], "{host}");
+            assert_eq!(found, [loopback_opt_out, on_lan, on_all], "{host}");
         }
         assert!(!loopback.allows(&HeaderMap::new()), "no host");
         assert!(!loopback.allows(&test_headers(&[("host", "localhost"), ("host", "example.com")])), "two hosts");

@@ -20,7 +20,7 @@ use campaign_engine::check::{
     CappedNumbers, CompiledCampaign, CurrentRow, EarlierOutcome, EarlierRow, EarlierRun, SentRows, SurveyExclusions,
     Tee, TextHash,
 };
-use campaign_engine::delivery::{FrozenInputs, Snapshot, compile_without_condition, for_each_text};
+use campaign_engine::delivery::{FrozenInputs, Snapshot, compile_without_condition, for_each_text_hash};
 use campaign_engine::report::{IN_DOUBT_STATES, format_count, load_cancelled_numbers, load_run_numbers};
 use campaign_ledger::{
     CapQuery, Copies, EnvelopeReader, Ledger, LedgerError, NumberFilter, NumberSet, Run, RunFilter, RunId, RunProgress,
@@ -489,7 +489,7 @@ fn read_earlier_rows(copies: &Copies, outcomes: &RowOutcomes) -> Option<(FrozenI
     let prepared = compile_without_condition(&frozen, (&mut tee, copies.place().as_ref())).ok()?;
     let mut rows = Vec::new();
     let add = |row, phone, text| rows.push(EarlierRow { phone, text, outcome: outcomes.outcome_of(row) });
-    for_each_text(prepared, add).ok()?;
+    for_each_text_hash(prepared, add).ok()?;
     let sha256 = tee.finish().ok()?;
     (sha256 == frozen.recipients_sha256).then_some((frozen, rows))
 }
@@ -504,7 +504,7 @@ fn hash_listed_texts(inputs: &Inputs, frozen: &FrozenInputs) -> Result<(Option<T
     let texts = match compile_without_condition(frozen, (&mut tee, inputs.list.place())) {
         Ok(prepared) => {
             let mut texts = Vec::new();
-            for_each_text(prepared, |row, _, text| texts.extend(text.map(|text| (row, text))))
+            for_each_text_hash(prepared, |row, _, text| texts.extend(text.map(|text| (row, text))))
                 .map_err(|finding| Error::Findings(vec![*finding]))?;
             Some(texts)
         }

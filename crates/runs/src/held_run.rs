@@ -131,7 +131,7 @@ impl HeldRun {
             notifications: Vec::new(),
         };
         ledger.end_run(self.lease, end).await?;
-        RunFigures::store(ledger, self.run.key, None).await;
+        RunFigures::compute_and_store(ledger, self.run.key, None).await;
         Ok(ReleasedRun { run, reopened, snapshot, stale_results })
     }
 

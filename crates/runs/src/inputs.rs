@@ -24,7 +24,7 @@ use campaign_core::finding::{Finding, Rule, did_you_mean, join_names, quote_for_
 use campaign_engine::check::{
     CompiledCampaign, Consents, PrepareError, Survey, SurveyExclusions, SurveyInputs, Tee, TextCache, TextInputs,
     check_against_profile, check_campaign_notices, check_consent_source, check_embedded_rows, check_invalid_rows,
-    check_list_limit, check_lookup_table, check_opted_out_rows, check_texts, check_unknown_zones, check_until_over,
+    check_list_limit, check_lookup_table, check_opted_out_rows, check_texts, check_unknown_zones, check_until_passed,
     find_text_problems, prepare_campaign, reader_settings, render_edition, survey_recipients,
 };
 use campaign_engine::report::{MAX_SHEET_ROWS, is_workbook};
@@ -197,7 +197,7 @@ impl Inputs {
     /// Returns a finding if the campaign's `until` has passed.
     pub(super) fn check_until(&self, day: CampaignDay) -> Option<Finding> {
         match day {
-            CampaignDay::Of(now) => check_until_over(&self.campaign, now),
+            CampaignDay::Of(now) => check_until_passed(&self.campaign, now),
             CampaignDay::Is(_) | CampaignDay::Coming(_) => None,
         }
     }

@@ -24,10 +24,10 @@ use campaign_core::finding::{Finding, rules};
 use campaign_core::regular_file;
 use campaign_engine::check::online::Cost;
 use campaign_engine::check::{
-    Consents, NIGHT, RunStart, Survey, SurveyExclusions, check_changed_rows, check_consent_dates,
-    check_costly_characters, check_differing_duplicates, check_embedded_rows, check_empty_cells, check_inverted_zones,
-    check_landlines, check_limits, check_new_countries, check_night, check_opted_out_rows, check_row_anomalies,
-    check_several_zones, check_timing, check_unknown_zones, reader_settings, sum_recipients,
+    Consents, NIGHT, RunStart, Survey, SurveyExclusions, check_campaign_zone_fallback, check_changed_rows,
+    check_consent_dates, check_costly_characters, check_differing_duplicates, check_embedded_rows, check_empty_cells,
+    check_inverted_zones, check_landlines, check_limits, check_new_countries, check_night, check_opted_out_rows,
+    check_row_anomalies, check_timing, check_unknown_zones, reader_settings, sum_recipients,
 };
 use campaign_engine::report::{RowPreview, find_unknown_results, format_count, format_thousands, preview_rows};
 use campaign_ledger::{Copies, Ledger, NumberFilter, NumberSet, Run, RunFilter};
@@ -262,7 +262,7 @@ impl ListSurvey {
         findings.extend(check_inverted_zones(&inputs.campaign, &self.survey, start.now()));
         let profile = inputs.destination.profile();
         findings.extend(check_limits(&inputs.campaign, profile, &self.survey, rows));
-        findings.extend(check_several_zones(&inputs.campaign, profile, &self.survey, rows));
+        findings.extend(check_campaign_zone_fallback(&inputs.campaign, profile, &self.survey, rows));
         findings.extend(check_night(&inputs.campaign, profile, &self.survey, rows, start));
         let timing = check_timing(&inputs.campaign, profile, Some((&self.survey, rows.len())), start);
         // The time zones of the chosen rows are not known separately, so an error about all rows would not be certain.

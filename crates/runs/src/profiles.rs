@@ -257,7 +257,7 @@ pub async fn store_hook_secrets(ledger: &dyn Ledger, hooks: &[WebhookUrls]) -> R
         known.entry(hook.public_url()).or_default().extend(hook.secrets().check_values());
     }
     for (address, check_values) in known {
-        ledger.remember_secrets(address, Some(check_values)).await?;
+        ledger.remember_check_values(address, Some(check_values)).await?;
     }
     Ok(())
 }
@@ -267,7 +267,7 @@ pub async fn store_hook_secrets(ledger: &dyn Ledger, hooks: &[WebhookUrls]) -> R
 /// # Errors
 /// If the ledger cannot be read.
 pub async fn has_other_secret(ledger: &dyn Ledger, hook: &WebhookUrls) -> Result<bool, Error> {
-    let known = ledger.remember_secrets(hook.public_url(), None).await?;
+    let known = ledger.remember_check_values(hook.public_url(), None).await?;
     let first = hook.secrets().check_values().into_iter().next();
     Ok(!known.is_empty() && !first.is_some_and(|first| known.contains(&first)))
 }

@@ -132,7 +132,7 @@ impl WebhookReceiver {
 
     /// Whether `mac` is the signature of the account's own webhook address.
     pub fn is_account_mac(&self, mac: &str) -> bool {
-        self.secrets.verify_notice(mac)
+        self.secrets.verify_account_mac(mac)
     }
 
     /// The answer to a challenge, which proves that the account's own address leads to this receiver. `None` for other

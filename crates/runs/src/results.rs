@@ -138,7 +138,7 @@ pub(super) async fn refresh_run(adapters: &Adapters, run: &Run) -> Result<Option
                     },
                 )
                 .await?;
-            RunFigures::store(ledger, run.key, None).await;
+            RunFigures::compute_and_store(ledger, run.key, None).await;
             return Ok(unwritten);
         }
     }
@@ -285,7 +285,7 @@ impl Session {
             match figures.filter(|figures| figures.counts == counts) {
                 Some(figures) => RunFigures { terms, ..figures }.store_computed(ledger, run.key, now.receipts).await,
                 // A status arrived in between, or the results could not be written.
-                None => RunFigures::store(ledger, run.key, terms).await,
+                None => RunFigures::compute_and_store(ledger, run.key, terms).await,
             }
         }
         let time = began.elapsed();

@@ -22,7 +22,8 @@ use campaign_core::failpoint;
 use campaign_core::finding::Finding;
 use campaign_engine::check::online::MessagePrices;
 use campaign_engine::check::{
-    CompiledCampaign, Recipe, RunStart, Survey, check_beginning, check_timing, check_until_over, missing_zone_column,
+    CompiledCampaign, Recipe, RunStart, Survey, check_immediate_run, check_timing, check_until_passed,
+    missing_zone_column_finding,
 };
 use campaign_engine::delivery::{
     BreakerLimits, Feed, FeedFuture, FrozenRun, Interrupt, LateOptOuts, RunOptOuts, SendContext, SendEnding,
@@ -496,7 +497,7 @@ pub(super) async fn open_frozen_list(
 
 /// Refuses to begin a run after the campaign's `until`, when all recipients would be skipped.
 pub(super) fn refuse_expired(inputs: &Inputs, now: Timestamp) -> Result<(), Error> {
-    check_until_over(&inputs.campaign, now).map_or(Ok(()), |finding| Err(Error::Findings(vec![finding])))
+    check_until_passed(&inputs.campaign, now).map_or(Ok(()), |finding| Err(Error::Findings(vec![finding])))
 }
 
 /// Refuses a run that can never send to these recipients and would only skip them.
@@ -510,7 +511,7 @@ pub(super) fn refuse_unsendable_run(inputs: &Inputs, survey: &Survey, start: Run
 /// Refuses a run that begins now, cannot send to any of these recipients in time, and would only skip them.
 pub(super) fn refuse_unsendable_start(inputs: &Inputs, survey: &Survey, now: Timestamp) -> Result<(), Error> {
     let Some(list) = planned_list(survey) else { return Ok(()) };
-    let finding = check_beginning(&inputs.campaign, inputs.destination.profile(), Some(list), now);
+    let finding = check_immediate_run(&inputs.campaign, inputs.destination.profile(), Some(list), now);
     finding.map_or(Ok(()), |finding| Err(Error::Findings(vec![finding])))
 }
 
@@ -558,7 +559,7 @@ fn resolve_zone(zone: &WindowZone, header: &ListHeader) -> Result<ZoneSource, Er
         WindowZone::Recipient => ZoneSource::Country,
         WindowZone::Column(name) => match header.find_column(name) {
             Some(column) => ZoneSource::Column(column),
-            None => return Err(Error::Findings(vec![missing_zone_column(name, header)])),
+            None => return Err(Error::Findings(vec![missing_zone_column_finding(name, header)])),
         },
     })
 }

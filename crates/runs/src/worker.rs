@@ -290,7 +290,7 @@ impl<'h> RunShardSender<'h> {
 impl ShardSender for RunShardSender<'_> {
     type Error = Error;
 
-    async fn send_drawn(
+    async fn send_drawn_rows(
         &self,
         run: &Run,
         lease: Lease,

@@ -52,7 +52,7 @@ impl Consents {
                 let Some(name) = name else { continue };
                 *column = header.find_column(name);
                 if column.is_none() {
-                    return Err(rules::missing_consent_column(key, name, header));
+                    return Err(rules::missing_consent_column_finding(key, name, header));
                 }
             }
         }

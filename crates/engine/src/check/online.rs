@@ -239,7 +239,7 @@ pub fn check_account(
             return vec![rules::key_rejected_finding(failure.reason.clone(), account.key)];
         }
         Err(failure) => {
-            return vec![rules::online_unknown_finding("the sender names and the balance are", failure, account)];
+            return vec![rules::unknown_account_data_finding("the sender names and the balance are", failure, account)];
         }
     };
     let mut findings = match senders {
@@ -251,12 +251,14 @@ pub fn check_account(
                 .filter_map(|signature| rules::check_sender_name(signature, &named_senders, account))
                 .collect()
         }
-        Err(unanswered) => vec![rules::online_unknown_finding("the sender names are", unanswered, account)],
+        Err(unanswered) => vec![rules::unknown_account_data_finding("the sender names are", unanswered, account)],
     };
     match (balance, cost) {
         (Ok(balance), Cost::AtMost(cost)) => findings.extend(rules::check_balance(balance, *cost)),
         (Ok(_), Cost::Unknown(_)) => {}
-        (Err(unanswered), _) => findings.push(rules::online_unknown_finding("the balance is", unanswered, account)),
+        (Err(unanswered), _) => {
+            findings.push(rules::unknown_account_data_finding("the balance is", unanswered, account))
+        }
     }
     findings
 }

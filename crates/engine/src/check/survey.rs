@@ -206,7 +206,7 @@ pub fn survey_recipients<R: Read + Send>(
     let detector = AnomalyDetector::for_texts(recipe, stages.flat_map(Stage::texts).map(|(_, text)| text));
     let zones = inputs.zones.map(|name| {
         let column = reader.header().find_column(name);
-        column.ok_or_else(|| vec![rules::missing_zone_column(name, reader.header())])
+        column.ok_or_else(|| vec![rules::missing_zone_column_finding(name, reader.header())])
     });
     let zones = zones.transpose()?;
     let consents = inputs.consents.map(|consents| consents.find_columns(reader.header()));
@@ -461,13 +461,13 @@ impl SurveyTally {
 
     fn into_survey(
         self,
-        terms: &SurveyInputs<'_>,
+        inputs: &SurveyInputs<'_>,
         columns: Vec<ListColumn>,
         empty: Vec<EmptyCells>,
         places: Option<&SourceMap>,
         unmatched_comparisons: Vec<(usize, Comparison)>,
     ) -> Result<Survey, Vec<Finding>> {
-        let brief = terms.brief;
+        let brief = inputs.brief;
         let parts = self.by_size.iter().map(|(size, rows)| size.billed_parts() * rows.len()).sum();
         let Self { unmatched, .. } = self;
         let failing = self.failing.into_iter().map(|(reason, problem)| {
@@ -498,7 +498,7 @@ impl SurveyTally {
             anomalies: self.anomalies,
             unmatched_comparisons,
             columns,
-            sent_by_day: terms.excluded.sent_by_day.clone(),
+            sent_by_day: inputs.excluded.sent_by_day.clone(),
         };
         let mut findings: Vec<Finding> = rules::check_duplicate_number(brief, self.repeated).into_iter().collect();
         findings.extend(rules::check_invalid_share(brief, &survey));

@@ -97,10 +97,10 @@ fn group_messages(
     if groups.is_empty() { at_home() } else { groups }
 }
 
-/// Counts the days on which a run that begins at this time sends `messages` messages, given the daily limit and the
+/// Counts the days on which a run that starts at `begins` sends `messages` messages, given the daily limit and the
 /// windows. `None` if there is no daily limit, or if it allows all messages on one day. If `begins` is `None`, days are
-/// counted from the beginning of the campaign's day. Without a survey, all recipients are assumed to be in the campaign's
-/// time zone.
+/// counted from the beginning of the campaign's day. Without a survey, all recipients are assumed to be in the
+/// campaign's time zone.
 pub fn count_sending_days(
     campaign: &Campaign,
     profile: Option<&Profile>,
@@ -139,19 +139,19 @@ pub fn check_timing(
 }
 
 /// The error for a run that, if it began now, could not send any message in time. `list` is as in [`check_timing`].
-pub fn check_beginning(
+pub fn check_immediate_run(
     campaign: &Campaign,
     profile: Option<&Profile>,
     list: Option<(&Survey, u64)>,
     now: Timestamp,
 ) -> Option<Finding> {
     let timed = TimedCampaign::new(campaign, profile, list);
-    rules::check_until_over(campaign, now)
-        .or_else(|| rules::check_beginning(&timed, &timed.limits.calculate_outlook(now)))
+    rules::check_until_passed(campaign, now)
+        .or_else(|| rules::check_immediate_run(&timed, &timed.limits.calculate_outlook(now)))
 }
 
 fn check_run(timed: &TimedCampaign<'_>, now: Timestamp) -> Vec<Finding> {
-    if let Some(finding) = rules::check_until_over(timed.campaign, now) {
+    if let Some(finding) = rules::check_until_passed(timed.campaign, now) {
         return vec![finding];
     }
     let outlook = timed.limits.calculate_outlook(now);

@@ -96,10 +96,11 @@ impl Breaker {
             .or_else(|| self.check_rejections(warming_up))
     }
 
-    /// Records that `rejected` of `inquiries` messages were rejected after being queued.
+    /// Records that `rejected` queued messages were rejected later; `inquiries` is the number of messages that the
+    /// gateway was asked about.
     ///
     /// Returns a stop if a limit is reached.
-    pub(super) fn observe_late(&mut self, rejected: usize, inquiries: usize) -> Option<Stop> {
+    pub(super) fn observe_late_rejections(&mut self, rejected: usize, inquiries: usize) -> Option<Stop> {
         const ERROR: &str = "REJECTED after being queued";
         for _ in 0..rejected {
             // Queued messages already count as answered.
@@ -121,7 +122,7 @@ impl Breaker {
     /// Receipts arrive in any order, so they are not counted as consecutive errors.
     ///
     /// Returns a stop if the share of rejected messages is too high.
-    pub(super) fn observe_reported(&mut self, rejected: u64) -> Option<Stop> {
+    pub(super) fn observe_reported_rejections(&mut self, rejected: u64) -> Option<Stop> {
         self.rejected += rejected;
         if self.limits.keep_going { None } else { self.check_rejection_share() }
     }
@@ -335,7 +336,7 @@ mod tests {
         let observe = |limits: BreakerLimits, rejected| {
             let mut breaker = Breaker::new(limits, false);
             assert_eq!(breaker.observe(&queued, true), None);
-            breaker.observe_late(rejected, 5)
+            breaker.observe_late_rejections(rejected, 5)
         };
         assert!(observe(limits(), 5).is_some());
         assert_eq!(observe(limits(), 4), None);
@@ -347,7 +348,7 @@ mod tests {
                 single.observe(&GatewayReply { outcomes: queued.outcomes[..1].to_vec(), ..queued.clone() }, true),
                 None
             );
-            single.observe_late(1, 1).is_some()
+            single.observe_late_rejections(1, 1).is_some()
         });
         assert_eq!(stops, Some(4));
     }

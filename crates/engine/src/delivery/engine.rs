@@ -93,7 +93,7 @@ impl Engine {
         self.check_opt_outs().await;
         loop {
             self.begin_envelopes();
-            let stops = self.control.stop_reason().is_some();
+            let stops = self.control.recorded_stop().is_some();
             if (stops || self.is_expired) && self.in_flight.is_empty() {
                 break;
             }
@@ -117,7 +117,7 @@ impl Engine {
                 },
                 event = self.in_flight.next_event(!stops) => self.handle_event(event).await,
                 () = sleep_until(next_check), if waits => {
-                    self.check_stop_request().await;
+                    self.run_periodic_checks().await;
                     next_check = Instant::now() + CHECK_INTERVAL;
                 }
                 () = wait_for_instant(self.silent_until) => {
@@ -131,7 +131,7 @@ impl Engine {
                 }
             }
         }
-        let stopped = self.control.stop_reason().cloned();
+        let stopped = self.control.recorded_stop().cloned();
         self.tally.into_ending(stopped, self.is_expired)
     }
 
@@ -153,16 +153,16 @@ impl Engine {
 
     async fn handle_event(&mut self, event: FlightEvent) {
         match event {
-            FlightEvent::Returned(returned) => self.handle_return(returned),
+            FlightEvent::Returned(returned) => self.handle_returned(returned),
             FlightEvent::Recorded(record, recorded) => self.handle_recorded(record, recorded).await,
             FlightEvent::Fed => {}
             FlightEvent::Failed(stop) => self.stop_sending(stop),
         }
     }
 
-    /// Ends an expired pause, and stops the run if requested. Called regularly, because an envelope can wait for a long
-    /// time.
-    async fn check_stop_request(&mut self) {
+    /// Ends an expired pause, and stops the run if a stop was requested, or if too many recipients opted out or too
+    /// many messages were rejected. Called regularly, because an envelope can wait for a long time.
+    async fn run_periodic_checks(&mut self) {
         self.control.expire_pause(self.began.elapsed());
         match self.submitter.context.ledger.is_stop_requested(self.options.lease.run).await {
             Ok(false) => {
@@ -214,7 +214,7 @@ impl Engine {
     }
 
     /// Records the reply to a returned envelope. Without a reply, skips rows, puts operations back, or stops the run.
-    fn handle_return(&mut self, ReturnedEnvelope { envelope, is_piece: piece, submission }: ReturnedEnvelope) {
+    fn handle_returned(&mut self, ReturnedEnvelope { envelope, is_piece: piece, submission }: ReturnedEnvelope) {
         self.silent_until = None;
         let stop = match submission {
             Ok(SubmissionEnd::Replied(number, mut reply)) => {
@@ -260,7 +260,7 @@ impl Engine {
     }
 
     /// Skips `rows` of an envelope, and puts back the other operations.
-    fn skip_rows(&mut self, envelope: Envelope, piece: bool, rows: &[Row]) {
+    fn skip_rows(&mut self, envelope: Envelope, is_piece: bool, rows: &[Row]) {
         let mut operations = envelope.into_operations();
         operations.retain(|operation| !rows.contains(&operation.row));
         // A skipped row whose message was in doubt is in doubt again.
@@ -269,19 +269,19 @@ impl Engine {
         self.tally.shift_state(RowState::Sending, RowState::Skipped, rows.len() - in_doubt);
         self.tally.shift_state(RowState::Sending, RowState::Planned, operations.len());
         if !operations.is_empty() {
-            self.in_flight.put_back(ResendBatch { operations, is_piece: piece });
+            self.in_flight.put_back(ResendBatch { operations, is_piece });
         }
         self.submitter.emit(DeliveryEvent::Settled { counts: self.tally.counts().clone() });
     }
 
     /// Puts back the operations within the bound, and separately the operations beyond it. If no operation is within
     /// the bound, the run can pause or stop.
-    fn split_at_bound(&mut self, envelope: Envelope, piece: bool, fits: usize, bound: &Bound) {
+    fn split_at_bound(&mut self, envelope: Envelope, is_piece: bool, fits: usize, bound: &Bound) {
         let mut operations = envelope.into_operations();
         self.tally.shift_state(RowState::Sending, RowState::Planned, operations.len());
         let rest = operations.split_off(fits.min(operations.len()));
         for operations in [operations, rest].into_iter().filter(|operations| !operations.is_empty()) {
-            self.in_flight.put_back(ResendBatch { operations, is_piece: piece });
+            self.in_flight.put_back(ResendBatch { operations, is_piece });
         }
         let alone = self.in_flight.is_empty();
         let postponed = self.postpone_to_opening(bound);
@@ -297,8 +297,8 @@ impl Engine {
         }
     }
 
-    /// Postpones the end of a daily bound to the next opening of the sending windows. Returns `None` if all sending ends
-    /// before.
+    /// Postpones the end of a daily bound to the next opening of the sending windows. Returns `None` if all sending
+    /// ends before that opening. Other bounds are returned unchanged.
     fn postpone_to_opening(&self, bound: &Bound) -> Option<Bound> {
         let (Bound::Day { limit, until, wait }, Some(passes)) = (bound, &self.submitter.context.passes) else {
             return Some(bound.clone());
@@ -310,10 +310,10 @@ impl Engine {
     }
 
     /// Puts back an envelope without an intent.
-    fn put_back(&mut self, envelope: Envelope, piece: bool) {
+    fn put_back(&mut self, envelope: Envelope, is_piece: bool) {
         let operations = envelope.into_operations();
         self.tally.shift_state(RowState::Sending, RowState::Planned, operations.len());
-        self.in_flight.put_back(ResendBatch { operations, is_piece: piece });
+        self.in_flight.put_back(ResendBatch { operations, is_piece });
     }
 
     async fn handle_recorded(&mut self, record: EnvelopeResult, recorded: Result<(), LedgerError>) {
@@ -393,7 +393,7 @@ impl Engine {
         if let Some(halt) = self.control.observe_late_rejections(result.rejected.len(), result.asked) {
             self.recall_waiting(halt);
         }
-        result.rejected.iter().for_each(|(message, _)| self.reported.add_known(message.row));
+        result.rejected.iter().for_each(|(message, _)| self.reported.add_known_rejection(message.row));
         match self.submitter.record_late_rejections(number, &result.rejected).await {
             Ok(Ownership::Held) => self.tally.shift_state(RowState::Queued, RowState::Failed, result.rejected.len()),
             Ok(Ownership::Lost) => return Err(not_owner_stop()),
@@ -484,11 +484,11 @@ impl Engine {
         let is_accepted = |outcome: &OperationOutcome| {
             matches!(outcome, OperationOutcome::Accepted { .. } | OperationOutcome::Queued { .. })
         };
-        if !self.is_proven && self.control.stop_reason().is_none() && reply.outcomes.iter().any(is_accepted) {
+        if !self.is_proven && self.control.recorded_stop().is_none() && reply.outcomes.iter().any(is_accepted) {
             self.is_proven = true;
             ledger.update_runs(vec![run], RunUpdate::Proven).await?;
         }
-        if reply.is_in_doubt() && self.control.stop_reason().is_none() {
+        if reply.is_in_doubt() && self.control.recorded_stop().is_none() {
             let window = number.saturating_sub(DOUBT_WINDOW).max(1)..=number.saturating_add(DOUBT_WINDOW);
             let in_a_row = count_trailing_doubtful(&ledger.load_envelopes(run, EnvelopeFilter::Numbers(window)).await?);
             if in_a_row >= self.options.limits.doubtful_envelopes {
@@ -505,7 +505,7 @@ impl Engine {
 impl Engine {
     /// Puts back the operations that can still be sent at this time. The other operations stay planned for the next
     /// pass.
-    fn put_back_unexpired(&mut self, envelope: Envelope, piece: bool, at: Timestamp) {
+    fn put_back_unexpired(&mut self, envelope: Envelope, is_piece: bool, at: Timestamp) {
         let mut operations = envelope.into_operations();
         self.tally.shift_state(RowState::Sending, RowState::Planned, operations.len());
         let ends = operations.iter().filter_map(|operation| operation.leave_before).filter(|by| *by <= at).min();
@@ -514,7 +514,7 @@ impl Engine {
             passes.hours.note_closing(ends);
         }
         if !operations.is_empty() {
-            self.in_flight.put_back(ResendBatch { operations, is_piece: piece });
+            self.in_flight.put_back(ResendBatch { operations, is_piece });
         }
     }
 
@@ -561,7 +561,7 @@ impl Engine {
             }
             NextCheck::Nothing => return false,
         }
-        if self.control.stop_reason().is_none() {
+        if self.control.recorded_stop().is_none() {
             match (passes.restart_feed)(sent).await {
                 Ok(feed) => self.in_flight.set_feed(feed),
                 Err(stop) => self.stop_sending(stop),
@@ -572,7 +572,7 @@ impl Engine {
 
     /// Waits until the wall clock reaches `at`, or until the run stops.
     async fn wait_until(&mut self, passes: &SendingPasses, at: Timestamp) {
-        while self.control.stop_reason().is_none() && passes.hours.now() < at {
+        while self.control.recorded_stop().is_none() && passes.hours.now() < at {
             tokio::select! {
                 biased;
                 interrupt = next_interrupt(&mut self.interrupt) => match interrupt {
@@ -581,7 +581,7 @@ impl Engine {
                     }
                     Interrupt::None => {}
                 },
-                () = tokio::time::sleep(passes.hours.time_until(at).min(CHECK_INTERVAL)) => self.check_stop_request().await,
+                () = tokio::time::sleep(passes.hours.time_until(at).min(CHECK_INTERVAL)) => self.run_periodic_checks().await,
             }
         }
     }

@@ -122,7 +122,7 @@ impl SendSelection {
         self.digests.contains_key(&row) || self.renumbered.iter().any(|(rows, _)| rows.contains(row.get()))
     }
 
-    fn with_hook(&self, operation: EncodedOperation) -> EncodedOperation {
+    fn add_hook(&self, operation: EncodedOperation) -> EncodedOperation {
         match &self.hook {
             Some(hook) => {
                 let address = hook.message_url(operation.id);
@@ -280,7 +280,7 @@ impl<R: Read + Send> Producer<R> {
                     },
                 };
                 let repeats = selection.had_message(operation.row);
-                Ok(Some(selection.with_hook(operation).with_repeats(repeats)))
+                Ok(Some(selection.add_hook(operation).with_repeats(repeats)))
             };
             chosen.map(encode).filter_map(Result::transpose).collect()
         };

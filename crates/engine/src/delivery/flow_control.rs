@@ -121,7 +121,7 @@ impl FlowControl {
     }
 
     /// The recorded stop, if there is one.
-    pub(super) fn stop_reason(&self) -> Option<&Stop> {
+    pub(super) fn recorded_stop(&self) -> Option<&Stop> {
         self.stop.as_ref()
     }
 
@@ -159,10 +159,10 @@ impl FlowControl {
     pub(super) fn observe_answer(
         &mut self,
         envelope: &Envelope,
-        piece: bool,
+        is_piece: bool,
         reply: &mut GatewayReply,
     ) -> Option<Halt> {
-        let warming_up = self.warm_up.is_warming_up() && !piece;
+        let warming_up = self.warm_up.is_warming_up() && !is_piece;
         let stop = self.breaker.observe(&hide_numbers(envelope, reply), warming_up);
         restore_doubt(&self.options.repeated, envelope, reply);
         stop.map(|stop| self.record_stop(stop))
@@ -172,16 +172,16 @@ impl FlowControl {
     pub(super) fn plan_follow_ups(
         &mut self,
         envelope: Envelope,
-        piece: bool,
+        is_piece: bool,
         reply: &GatewayReply,
         moment: RetryMoment,
     ) -> Vec<FollowUp> {
         // An operator who is waiting sees the answer anyway, so no warning is needed.
         let warning = warning_for(reply).filter(|_| !self.options.is_attended);
         let mut steps: Vec<FollowUp> = warning.map(FollowUp::Warn).into_iter().collect();
-        let inquiry = self.advance_warm_up(&envelope, piece, reply, moment.at);
+        let inquiry = self.advance_warm_up(&envelope, is_piece, reply, moment.at);
         // Operations are put back before a pause is announced.
-        steps.extend(split_into_resend_batches(envelope, piece, reply).into_iter().map(FollowUp::Resend));
+        steps.extend(split_into_resend_batches(envelope, is_piece, reply).into_iter().map(FollowUp::Resend));
         match self.retries.observe_reply(reply, moment) {
             RetryPause::None => {}
             RetryPause::For(time) => {
@@ -203,18 +203,19 @@ impl FlowControl {
         steps
     }
 
-    /// Records that `rejected` of `inquiries` first messages were rejected after being queued.
+    /// Records that `rejected` of the first messages were rejected after being queued; `inquiries` is the number of
+    /// messages that the gateway was asked about.
     pub(super) fn observe_late_rejections(&mut self, rejected: usize, inquiries: usize) -> Option<Halt> {
-        let stop = self.breaker.observe_late(rejected, inquiries);
+        let stop = self.breaker.observe_late_rejections(rejected, inquiries);
         if (rejected, inquiries) == (1, 1) && self.breaker.is_unproven() {
             self.warm_up.return_to_singles();
         }
         stop.map(|stop| self.record_stop(stop))
     }
 
-    /// Records that receipts report the rejection of so many messages that the gateway accepted or queued before.
+    /// Records that receipts report `rejected` messages as rejected, although the gateway had accepted or queued them.
     pub(super) fn observe_reported_rejections(&mut self, rejected: u64) -> Option<Halt> {
-        self.breaker.observe_reported(rejected).map(|stop| self.record_stop(stop))
+        self.breaker.observe_reported_rejections(rejected).map(|stop| self.record_stop(stop))
     }
 
     /// Advances the warm-up after a conclusive answer. Returns a status inquiry for queued messages, with one deadline
@@ -222,11 +223,11 @@ impl FlowControl {
     fn advance_warm_up(
         &mut self,
         envelope: &Envelope,
-        piece: bool,
+        is_piece: bool,
         reply: &GatewayReply,
         now: Duration,
     ) -> Option<FollowUp> {
-        if !self.warm_up.is_warming_up() || piece || !reply.has_proof() {
+        if !self.warm_up.is_warming_up() || is_piece || !reply.has_proof() {
             return None;
         }
         let rejected = reply.outcomes.iter().all(|outcome| matches!(outcome, OperationOutcome::Rejected { .. }));
@@ -534,7 +535,7 @@ mod tests {
         let mut control = FlowControl::new(options().into());
         for text in ["No route", "No route", "No route"] {
             assert_eq!(apply_reply(&mut control, &rejected(text), at_second(1)), []);
-            assert_eq!((control.next_size(), control.stop_reason()), (1, None));
+            assert_eq!((control.next_size(), control.recorded_stop()), (1, None));
         }
         let mut accepted = FlowControl::new(options().into());
         apply_reply(&mut accepted, &rejected("No route"), at_second(1));
@@ -543,7 +544,7 @@ mod tests {
         assert!(matches!(apply_reply(&mut control, &rejected("No route"), at_second(2))[..], [FollowUp::Stop(_)]));
         let mut proven = FlowControl::new(SendOptions { proven: true, ..options() }.into());
         apply_reply(&mut proven, &rejected("No route"), at_second(1));
-        assert_eq!((proven.next_size(), proven.stop_reason()), (5, None));
+        assert_eq!((proven.next_size(), proven.recorded_stop()), (5, None));
         let mut queued = FlowControl::new(options().into());
         for _ in 0..3 {
             apply_reply(&mut queued, &GatewayReply::for_all(1, &outcome(1), Signal::Go), at_second(1));
@@ -563,7 +564,7 @@ mod tests {
             (StopKind::Interrupted(2), "four", false, "three"),
         ] {
             assert_eq!(control.record_stop(Stop::new(kind, reason)), Halt { reason: reason.into(), first });
-            assert_eq!(control.stop_reason().map(|stop| stop.reason.as_str()), Some(expected));
+            assert_eq!(control.recorded_stop().map(|stop| stop.reason.as_str()), Some(expected));
         }
     }
 
@@ -591,14 +592,14 @@ mod tests {
             let mut control = FlowControl::new(options().into());
             let mut now = Duration::ZERO;
             for (signal, kind, count, seconds, chance) in replies {
-                let (size, stopped) = (control.next_size(), control.stop_reason().cloned());
+                let (size, stopped) = (control.next_size(), control.recorded_stop().cloned());
                 now += Duration::from_secs(seconds);
                 control.expire_pause(now);
                 let reply = GatewayReply::for_all(count, &outcome(kind), all_signals().swap_remove(signal));
                 let steps = apply_reply(&mut control, &reply, RetryMoment { at: now, chance });
                 prop_assert!(size <= control.next_size() && control.next_size() <= 100);
                 prop_assert!(size == control.next_size() || reply.has_proof());
-                prop_assert!(stopped.is_none() || (control.stop_reason().is_some() && !control.may_begin(0, 0)));
+                prop_assert!(stopped.is_none() || (control.recorded_stop().is_some() && !control.may_begin(0, 0)));
                 for step in steps {
                     match step {
                         FollowUp::Pause { time, .. } => {
@@ -607,7 +608,7 @@ mod tests {
                             prop_assert!(control.is_paused() || time.is_zero());
                         }
                         FollowUp::Stop(Halt { first, .. }) => {
-                            prop_assert!(control.stop_reason().is_some() && !control.may_begin(0, 0));
+                            prop_assert!(control.recorded_stop().is_some() && !control.may_begin(0, 0));
                             prop_assert!(!first || stopped.is_none());
                         }
                         FollowUp::Resend(_) => prop_assert_eq!(kind, 3),
@@ -641,14 +642,14 @@ mod tests {
         control.expire_pause(second + RECHECK_INTERVAL);
         assert!(!control.is_paused());
         assert_eq!(control.apply_bound(0, true, &day, Duration::from_secs(61)), BoundEffect::Continue);
-        assert!(control.is_paused() && control.stop_reason().is_none());
+        assert!(control.is_paused() && control.recorded_stop().is_none());
         for (options, bound, kind) in [
             (SendOptions { waits_at_bounds: false, ..options() }, day, StopKind::Window),
             (options(), Bound::Recipients { limit: 5 }, StopKind::Budget),
         ] {
             let mut control = FlowControl::new(options.into());
             let BoundEffect::Stop(halt) = control.apply_bound(0, true, &bound, second) else { panic!("it stops") };
-            assert_eq!((control.stop_reason().map(|stop| stop.kind), halt.first), (Some(kind), true));
+            assert_eq!((control.recorded_stop().map(|stop| stop.kind), halt.first), (Some(kind), true));
         }
     }
 }

@@ -84,9 +84,12 @@ impl FrozenInputs {
     }
 
     /// Whether a run and the current campaign have the same messages: channels, texts, constants and variants.
-    pub fn has_same_messages(&self, now: &CampaignBrief, includes: &[(String, String)]) -> bool {
+    pub fn has_same_messages(&self, current: &CampaignBrief, includes: &[(String, String)]) -> bool {
         let CampaignBrief { content, vars, variants, .. } = &self.brief;
-        *content == now.content && *vars == now.vars && *variants == now.variants && self.includes == includes
+        *content == current.content
+            && *vars == current.vars
+            && *variants == current.variants
+            && self.includes == includes
     }
 
     /// Describes the differences between the run and the current campaign. Empty if there are no differences.
@@ -94,7 +97,7 @@ impl FrozenInputs {
     /// `recipients` describes how the list has changed, if it has.
     pub fn describe_differences(
         &self,
-        now: &CampaignBrief,
+        current: &CampaignBrief,
         includes: &[(String, String)],
         recipients: Option<String>,
     ) -> Vec<String> {
@@ -130,25 +133,25 @@ impl FrozenInputs {
                 changes.push(key.to_owned());
             }
         };
-        note(*endpoint != now.endpoint, "`endpoint`");
-        note(*purpose != now.purpose, "`purpose`");
-        note(*mandatory != now.mandatory, "`mandatory`");
-        note(*timezone != now.timezone, "`timezone`");
-        note(*edition != now.edition, "`edition`");
-        note(*columns != now.columns, "`recipients.columns`");
-        note(*region != now.region, "`recipients.region`");
-        note(*language != now.language, "`language`");
-        note(*duplicates != now.duplicates, "`recipients.duplicates`");
-        note(*max_invalid != now.max_invalid, "`recipients.max_invalid`");
-        note(*condition != now.condition, "`recipients.where`");
-        note(*exclude != now.exclude, "`recipients.exclude`");
-        note(*countries != now.countries, "`countries`");
-        note(*vars != now.vars, "`vars`");
+        note(*endpoint != current.endpoint, "`endpoint`");
+        note(*purpose != current.purpose, "`purpose`");
+        note(*mandatory != current.mandatory, "`mandatory`");
+        note(*timezone != current.timezone, "`timezone`");
+        note(*edition != current.edition, "`edition`");
+        note(*columns != current.columns, "`recipients.columns`");
+        note(*region != current.region, "`recipients.region`");
+        note(*language != current.language, "`language`");
+        note(*duplicates != current.duplicates, "`recipients.duplicates`");
+        note(*max_invalid != current.max_invalid, "`recipients.max_invalid`");
+        note(*condition != current.condition, "`recipients.where`");
+        note(*exclude != current.exclude, "`recipients.exclude`");
+        note(*countries != current.countries, "`countries`");
+        note(*vars != current.vars, "`vars`");
         let differ = |tables| filter_includes(&self.includes, tables) != filter_includes(includes, tables);
-        note(*tables != now.tables || differ(true), "`data`");
-        note(*content != now.content || differ(false), "the channels or their messages");
-        note(*variants != now.variants, "`variants`");
-        note(*holdout != now.holdout, "`holdout`");
+        note(*tables != current.tables || differ(true), "`data`");
+        note(*content != current.content || differ(false), "the channels or their messages");
+        note(*variants != current.variants, "`variants`");
+        note(*holdout != current.holdout, "`holdout`");
         changes.extend(recipients);
         changes
     }
@@ -248,7 +251,7 @@ impl FrozenRun {
 ///
 /// # Errors
 /// If the list cannot be read to its end.
-pub fn for_each_text<R: Read + Send>(
+pub fn for_each_text_hash<R: Read + Send>(
     prepared: CompiledCampaign<R>,
     mut visit: impl FnMut(Row, Phone, Option<TextHash>),
 ) -> Result<(), Box<Finding>> {

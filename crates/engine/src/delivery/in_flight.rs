@@ -101,7 +101,7 @@ impl InFlight {
     /// Begins an envelope of at most `size` operations. Returns the number of operations in the envelope, or `None` if
     /// no operations are ready.
     pub(super) fn begin_envelope(&mut self, size: usize) -> Option<usize> {
-        let ResendBatch { operations, is_piece: piece } = self.next_operations(size)?;
+        let ResendBatch { operations, is_piece: piece } = self.take_next_operations(size)?;
         let envelope = Envelope::new(operations)?;
         let count = envelope.operations().len();
         let (submitter, recalls) = (Arc::clone(&self.submitter), self.recalls.subscribe());
@@ -113,8 +113,8 @@ impl InFlight {
         Some(count)
     }
 
-    /// The operations of the next envelope: resends first, then the next rows.
-    fn next_operations(&mut self, size: usize) -> Option<ResendBatch> {
+    /// Takes the operations of the next envelope: resends first, then the next rows.
+    fn take_next_operations(&mut self, size: usize) -> Option<ResendBatch> {
         if let Some(resend) = self.resends.pop_front() {
             return Some(resend);
         }
@@ -168,12 +168,12 @@ impl InFlight {
                 recorded.map_or_else(task_failure, |(record, recorded)| FlightEvent::Recorded(record, recorded))
             }
             Some(returned) = self.submissions.join_next() => returned.map_or_else(task_failure, FlightEvent::Returned),
-            more = next_group(&mut self.feed), if wants_more => self.take_group(more),
+            more = next_group(&mut self.feed), if wants_more => self.add_group(more),
             else => std::future::pending().await,
         }
     }
 
-    fn take_group(&mut self, more: Option<Result<Vec<EncodedOperation>, Stop>>) -> FlightEvent {
+    fn add_group(&mut self, more: Option<Result<Vec<EncodedOperation>, Stop>>) -> FlightEvent {
         match more {
             Some(Ok(operations)) if operations.is_empty() => {
                 let rest = self.ready.len() - self.shard_sizes.iter().sum::<usize>();

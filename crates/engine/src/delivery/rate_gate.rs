@@ -90,7 +90,7 @@ impl RateGate {
 
 impl GateTurn<'_> {
     /// Records that the first byte of the envelope leaves now.
-    pub(super) fn mark_left(self) {
+    pub(super) fn mark_departed(self) {
         if let Some((mut credit, price)) = self.0 {
             credit.use_up(price);
         }
@@ -153,7 +153,7 @@ mod tests {
     async fn measure_seconds(gate: &RateGate, count: usize, size: usize) -> f64 {
         let start = Instant::now();
         for _ in 0..count / size {
-            gate.wait_for_turn(size).await.mark_left();
+            gate.wait_for_turn(size).await.mark_departed();
         }
         start.elapsed().as_secs_f64()
     }
@@ -186,9 +186,9 @@ mod tests {
         let turn = gate.wait_for_turn(1).await;
         let hour = Duration::from_secs(3_600);
         assert!(tokio::time::timeout(hour, gate.wait_for_turn(1)).await.is_err(), "one has the turn and has not left");
-        turn.mark_left();
+        turn.mark_departed();
         let start = Instant::now();
-        gate.wait_for_turn(1).await.mark_left();
+        gate.wait_for_turn(1).await.mark_departed();
         assert!(start.elapsed() >= Duration::from_millis(80), "the rate counts from when the one before it left");
     }
 
@@ -224,7 +224,7 @@ mod tests {
             sleep(Duration::from_secs(1)).await;
             (0..6).for_each(|_| gate.slow_down());
         });
-        turn.mark_left();
+        turn.mark_departed();
         let seconds = start.elapsed().as_secs_f64();
         assert!((100.0..200.0).contains(&seconds), "{seconds} s instead of 51");
     }

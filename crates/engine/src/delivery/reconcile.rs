@@ -332,7 +332,7 @@ pub(super) fn evaluate_answer(
     patience: Duration,
     now: Timestamp,
 ) -> (AskedRow, Option<RowChange>) {
-    let mut inquiry = next_inquiry(doubt, answer, now);
+    let mut inquiry = record_answer(doubt, answer, now);
     if let (StatusAnswer::Known { status, msg_id, channel, .. }, StatusTrust::Full | StatusTrust::KnownOnly) =
         (answer, trust)
     {
@@ -364,8 +364,8 @@ pub(super) fn evaluate_answer(
     (inquiry, change)
 }
 
-/// Updates the record of inquiries about a message with another answer.
-fn next_inquiry(doubt: &MessageInDoubt, answer: &StatusAnswer, now: Timestamp) -> AskedRow {
+/// The record of inquiries about a message, with another answer added.
+fn record_answer(doubt: &MessageInDoubt, answer: &StatusAnswer, now: Timestamp) -> AskedRow {
     let answer = match answer {
         StatusAnswer::Known { status, .. } => format!("status {status}"),
         StatusAnswer::Denied(text) if text.is_empty() => "message unknown".to_owned(),

@@ -52,7 +52,7 @@ impl ReportedRejections {
     }
 
     /// Adds a message whose rejection is known from an inquiry.
-    pub(super) fn add_known(&mut self, row: Row) {
+    pub(super) fn add_known_rejection(&mut self, row: Row) {
         self.rejected.insert(row.get());
     }
 

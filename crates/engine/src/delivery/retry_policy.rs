@@ -40,7 +40,7 @@ pub(super) struct ResendBatch {
 
 /// The operations of an envelope that were proven unsent, in batches to resend. If the envelope must be split, there
 /// are two batches, each with half of the operations.
-pub(super) fn split_into_resend_batches(envelope: Envelope, piece: bool, reply: &GatewayReply) -> Vec<ResendBatch> {
+pub(super) fn split_into_resend_batches(envelope: Envelope, is_piece: bool, reply: &GatewayReply) -> Vec<ResendBatch> {
     let split = matches!(reply.signal, Signal::Split(_));
     let mut operations: Vec<EncodedOperation> = envelope
         .into_operations()
@@ -51,7 +51,7 @@ pub(super) fn split_into_resend_batches(envelope: Envelope, piece: bool, reply: 
         .collect();
     let second = if split && operations.len() > 1 { operations.split_off(operations.len() / 2) } else { Vec::new() };
     let halves = [operations, second].into_iter().filter(|half| !half.is_empty());
-    halves.map(|operations| ResendBatch { operations, is_piece: piece || split }).collect()
+    halves.map(|operations| ResendBatch { operations, is_piece: is_piece || split }).collect()
 }
 
 /// Puts rejected resends back in doubt, because the rejection says nothing about the earlier attempt.

@@ -217,12 +217,13 @@ impl SendingHours {
         }
     }
 
-    /// The first time from `at` on at which messages may be sent. `None` if all sending ends before.
+    /// The first time from `at` on at which messages may be sent. `None` if all sending ends before that time.
     ///
     /// If windows depend on the recipient, the result is the earliest opening for the recipients that are known so far.
-    /// It is no later than `until`, because the windows of others can open earlier.
+    /// If that opening is not before `until`, the result is `at`, because the windows of other recipients might open
+    /// earlier.
     pub(super) fn find_next_departure(&self, at: Timestamp) -> Option<Timestamp> {
-        let known: Vec<RowZones> = self.known_zones().keys().cloned().collect();
+        let known: Vec<RowZones> = self.window_states().keys().cloned().collect();
         let opens = known.iter().filter_map(|zones| self.build_windows(zones).next_open_from(at)).min().unwrap_or(at);
         let is_same_for_all = self.rules.windows.iter().all(|(_, zone)| *zone == ZoneSource::Campaign);
         match self.rules.until {
@@ -232,7 +233,7 @@ impl SendingHours {
         }
     }
 
-    fn known_zones(&self) -> MutexGuard<'_, HashMap<RowZones, (Timestamp, WindowState)>> {
+    fn window_states(&self) -> MutexGuard<'_, HashMap<RowZones, (Timestamp, WindowState)>> {
         self.window_states.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -245,7 +246,7 @@ impl SendingHours {
         Duration::try_from(at.duration_since(self.now())).unwrap_or_default()
     }
 
-    /// Formats a time in the campaign's time zone.
+    /// Formats a time in the campaign's time zone, after “at”: `at 2026-11-27 09:00 (Europe/Kyiv)`.
     pub(super) fn format_time(&self, at: Timestamp) -> String {
         format!("at {}", format_with_zone(&at.to_zoned(self.rules.home.clone())))
     }
@@ -265,7 +266,7 @@ impl SendingHours {
     }
 
     fn window_state(&self, now: Timestamp, zones: RowZones) -> WindowState {
-        let mut known = self.known_zones();
+        let mut known = self.window_states();
         let is_current = |(found, verdict): &(Timestamp, WindowState)| match verdict {
             // A known result does not hold for earlier times: the clock might have been set back.
             WindowState::Open(changes_at) | WindowState::Closed(changes_at) => {

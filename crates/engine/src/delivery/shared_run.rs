@@ -35,7 +35,7 @@ pub trait ShardSender: Sync {
     type Error: From<LedgerError> + Send;
 
     /// Sends the drawn rows of a run with the engine.
-    fn send_drawn(
+    fn send_drawn_rows(
         &self,
         run: &Run,
         lease: Lease,
@@ -179,7 +179,7 @@ impl<S: ShardSender> Participant<'_, S> {
                 }
             };
             failpoint::pass("share.drawn");
-            ending = ending.merge(sender.send_drawn(run, worker.lease, &snapshot, shards.clone()).await?);
+            ending = ending.merge(sender.send_drawn_rows(run, worker.lease, &snapshot, shards.clone()).await?);
             snapshot.counts = ending.counts.clone();
             if let Some(stop) = &ending.stopped {
                 if stop.kind == StopKind::StopRequested {
@@ -274,7 +274,7 @@ impl ShardSource {
         Self(Arc::new(ShardSourceInner { ledger, worker, size, state: Mutex::new(state) }))
     }
 
-    /// A source of the same rows again, and no other rows.
+    /// A source that yields the rows of this source again, and no other rows.
     pub fn repeat(&self) -> Self {
         let ShardSourceInner { ledger, worker, .. } = &*self.0;
         let state = self.state();
@@ -292,7 +292,7 @@ impl ShardSource {
         }
         let ShardSourceInner { ledger, worker, size, .. } = &*self.0;
         let Some(size) = size.filter(|_| self.state().last.is_none()) else { return Ok(None) };
-        match ledger.draw_shard(worker, size, self.is_check_due()).await? {
+        match ledger.draw_shard(worker, size, self.advance_check_interval()).await? {
             ShardDraw::NewRows(rows) => {
                 self.state().drawn_rows.push(rows);
                 Ok(Some(rows))
@@ -315,8 +315,9 @@ impl ShardSource {
         self.0.size.is_some_and(|size| size >= MAX_SHARD_ROWS)
     }
 
-    /// Whether it is time to look for dead workers. If so, starts the next interval.
-    fn is_check_due(&self) -> bool {
+    /// Begins the next check interval if the current one has ended. Returns whether it is time to look for dead
+    /// workers.
+    fn advance_check_interval(&self) -> bool {
         let mut state = self.state();
         let is_due = state.checked_at.is_none_or(|checked_at| checked_at.elapsed() >= CHECK_INTERVAL);
         if is_due {
@@ -415,7 +416,7 @@ mod participant_tests {
     impl ShardSender for OvertakenSender<'_> {
         type Error = LedgerError;
 
-        async fn send_drawn(
+        async fn send_drawn_rows(
             &self,
             run: &Run,
             _: Lease,

@@ -151,8 +151,8 @@ impl SingleKind {
         }
     }
 
-    /// The default purpose. The recipient requests a service, so opt-outs do not apply to it. A test has its campaign's
-    /// purpose.
+    /// The default purpose. Lookups and verification calls are services, so opt-outs do not apply to them. A test has
+    /// its campaign's purpose.
     pub fn purpose(self) -> Purpose {
         match self {
             SingleKind::Lookup | SingleKind::CodeCall => Purpose::Service,

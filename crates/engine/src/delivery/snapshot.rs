@@ -75,7 +75,7 @@ impl Snapshot {
         let counts = states.count_states(run.recipients, &left_out);
         let renumbered = find_renumbered_rows(run, &states, &mut digests);
         let planned = states.events().rows().filter(|row| states.recorded_state(*row) == Some(RowState::Planned));
-        let repeated = planned.filter(|row| states.events().repeats_doubt(*row)).map(Row::get).collect();
+        let repeated = planned.filter(|row| states.events().repeats_message_in_doubt(*row)).map(Row::get).collect();
         let parts = states.billed_parts();
         Ok(Self { counts, parts, left_out, settled, digests, repeated, renumbered, states })
     }

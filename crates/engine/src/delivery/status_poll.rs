@@ -322,7 +322,7 @@ pub(super) struct LateRejections {
     pub(super) lag: Option<Duration>,
 }
 
-/// Asks until each message has left the queue or `deadline` has passed.
+/// Asks about the first few `queued` messages, until each of them has left the queue or `deadline` has passed.
 ///
 /// # Errors
 /// If the ledger cannot reserve room for the inquiries.

@@ -189,7 +189,7 @@ impl Submitter {
         let may_leave: MayLeave = Arc::new(move || late().is_none() && ledger.may_still_send(lease));
         failpoint::pass("envelope.leaves");
         self.watchdog.enter_step(WatchedEnvelope::Envelope(number), WaitStep::Answer);
-        turn.mark_left();
+        turn.mark_departed();
         let submitted = gateway.submit(envelope, may_leave);
         let reply = self.slow.wait_for(tokio::time::timeout(*timeout + GRACE, submitted)).await;
         failpoint::pass("answer.came");

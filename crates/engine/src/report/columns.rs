@@ -352,7 +352,7 @@ impl RowFormatter {
             (RowState::Skipped, _, None) => self.activity.skip_reason(),
             _ => reason,
         };
-        let lacks_fallback = sent.is_some_and(RowRecord::lacks_fallback);
+        let lacks_fallback = sent.is_some_and(RowRecord::lacks_fallback_report);
         let reason = if lacks_fallback { FALLBACK_NOT_REPORTED } else { reason };
         let decided = amendment.filter(|_| state != RowState::Skipped && !lacks_fallback);
         let gateway_status = match last_event {

@@ -12,7 +12,7 @@ use super::listing::{FrozenList, ListSource, ReadAheadList};
 use super::row_outcomes::{RowRecord, RowRecords};
 use super::{ResultsError, is_owned};
 use crate::check::{ALREADY_SENT, TextHash, find_equal_range, reader_settings};
-use crate::delivery::{FrozenInputs, compile_without_condition, for_each_text};
+use crate::delivery::{FrozenInputs, compile_without_condition, for_each_text_hash};
 use campaign_content::audience::{PhoneColumns, RecipientReader};
 use campaign_core::domain::{GatewayMessageId, MessageId, Phone, Region, Row};
 use campaign_ledger::{
@@ -295,7 +295,7 @@ fn load_texts(
     let opened = FrozenList::open(ListSource::Copies(list))?;
     let Ok(compiled) = compile_without_condition(frozen, (opened, list.place().as_ref())) else { return Ok(None) };
     let mut texts = Vec::new();
-    for_each_text(compiled, |row, phone, text| {
+    for_each_text_hash(compiled, |row, phone, text| {
         let text = text.filter(|_| rows.contains(row.get()));
         texts.extend(text.map(|text| ((phone, text), row.get())));
     })

@@ -435,7 +435,7 @@ impl PurchaseTime {
 pub(super) fn parse_amount(cell: &str) -> Option<Amount> {
     let outer = |c: char| !c.is_ascii_digit() && c != '-';
     let number: String = cell.trim_matches(outer).chars().filter(|c| !c.is_whitespace() && *c != '\'').collect();
-    let decimal = number.rfind(['.', ',']).filter(|at| is_decimal(&number, *at));
+    let decimal = number.rfind(['.', ',']).filter(|at| is_decimal_separator(&number, *at));
     let (integer, fraction) = decimal.map_or((number.as_str(), ""), |at| (&number[..at], &number[at + 1..]));
     let mut groups = integer.split(['.', ',']);
     let first = groups.next().unwrap_or_default();
@@ -451,7 +451,7 @@ pub(super) fn parse_amount(cell: &str) -> Option<Amount> {
 }
 
 /// Whether the last separator is a decimal separator.
-fn is_decimal(number: &str, at: usize) -> bool {
+fn is_decimal_separator(number: &str, at: usize) -> bool {
     let (before, after) = (number[..at].trim_start_matches('-'), &number[at + 1..]);
     let alone = !before.contains(['.', ',']);
     let repeated = before.contains(&number[at..=at]);

@@ -105,7 +105,7 @@ impl Forecast {
         for (size, sized) in &survey.by_size {
             let count = sized.intersection_len(rows);
             let stages: &[&Stage<_>] = stages_by_arm.get(size.arm).map_or(&[], Vec::as_slice);
-            add_channels(&mut channels, stages, count, size.sms_parts);
+            add_channel_messages(&mut channels, stages, count, size.sms_parts);
             if size.sms_parts > 0 && count > 0 {
                 *sms_parts.entry(size.sms_parts).or_default() += count;
             }
@@ -155,7 +155,7 @@ impl Forecast {
 }
 
 /// Adds messages that have the same channels and the same number of SMS parts.
-fn add_channels<T>(channels: &mut Vec<ChannelForecast>, stages: &[&Stage<T>], messages: u64, sms_parts: u32) {
+fn add_channel_messages<T>(channels: &mut Vec<ChannelForecast>, stages: &[&Stage<T>], messages: u64, sms_parts: u32) {
     for (place, stage) in stages.iter().enumerate().filter(|_| messages > 0) {
         let channel = stage.channel();
         let parts_each = if channel.facts().billed_by_part { u64::from(sms_parts.max(1)) } else { 1 };

@@ -49,8 +49,8 @@ impl Layout {
 
     /// The layout of a results format with the list columns `recipients`. `delimiter` is the delimiter that Excel
     /// expects.
-    pub(super) fn for_format(style: ResultsFormat, recipients: &RecipientColumns, delimiter: u8) -> Self {
-        match style {
+    pub(super) fn for_format(format: ResultsFormat, recipients: &RecipientColumns, delimiter: u8) -> Self {
+        match format {
             ResultsFormat::Csv => Self::Csv { delimiter: Self::COMMA, cells: CellEscaping::NoFormulas },
             ResultsFormat::Workbook => Self::Csv { delimiter: Self::COMMA, cells: CellEscaping::Raw },
             ResultsFormat::Excel => Self::Csv { delimiter, cells: CellEscaping::ExactDigits },
@@ -166,7 +166,7 @@ impl<'l> RowBuffer<'l> {
         }
     }
 
-    /// Appends a value to the object.
+    /// Appends a JSON value to the object of the current row.
     fn push_value(&mut self, value: &str) {
         if let Self::Json { text, keys, cells } = self {
             text.push(if *cells == 0 { b'{' } else { b',' });

@@ -70,8 +70,8 @@ pub async fn find_unknown_results(
     find_unknown_within(ledger, path, usize::MAX).await
 }
 
-/// Like [`find_unknown_results`], but checks only the first rows, for commands that send nothing and must not wait for
-/// millions of rows.
+/// Like [`find_unknown_results`], but checks only the first rows unless they contain unknown identifiers: commands that
+/// send nothing must not wait for millions of rows.
 ///
 /// # Errors
 /// If the ledger cannot be read.

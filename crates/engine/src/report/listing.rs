@@ -106,8 +106,8 @@ pub(super) struct ListingRows<'a, I: Iterator> {
 }
 
 impl<'a, I: Iterator<Item = ExcludedRow<'a>>> ListingRows<'a, I> {
-    /// Reads the next group, with the facts about each row. `None` at the end, or if the list cannot be read further:
-    /// [`ListingRows::finish`] returns that error.
+    /// Reads the next group, with the facts about each row. `None` at the end, or if the list cannot be read further;
+    /// then [`ListingRows::finish`] returns the error.
     pub(super) async fn next_chunk(&mut self) -> Result<Option<(Chunk, Vec<RowFacts>)>, ResultsError> {
         let Some(chunk) = self.list.next_chunk().await else { return Ok(None) };
         let mut facts = Vec::with_capacity(chunk.len());
@@ -225,8 +225,8 @@ impl ReadAheadList {
         Self { groups, reading }
     }
 
-    /// Waits for the next group. `None` at the end, or if the list cannot be read further:
-    /// [`ReadAheadList::verify_hash`] returns that error.
+    /// Waits for the next group. `None` at the end, or if the list cannot be read further; then
+    /// [`ReadAheadList::verify_hash`] returns the error.
     pub(super) async fn next_chunk(&mut self) -> Option<Chunk> {
         self.groups.recv().await
     }

@@ -87,7 +87,7 @@ impl MessageHistory {
     ///
     /// # Errors
     /// If the ledger cannot be read.
-    pub async fn load_to_number(
+    pub async fn load_for_number(
         ledger: &dyn Ledger,
         run: &Run,
         owned: bool,

@@ -44,7 +44,7 @@ pub use progress::{Estimate, SendingProgress};
 pub use recipients::{
     EVIDENCE_FORMAT, Evidence, ListColumn, Recipient, RecipientInRun, RecipientKey, RecipientRecord, RecipientsWritten,
     UnreadableRun, find_numbers, find_recipients, find_recipients_by_row, load_cancelled_numbers, load_copies,
-    load_display_zone, load_evidence, load_run_numbers, read_list_headers, write_run_recipients,
+    load_display_zone, load_evidence_messages, load_run_numbers, read_list_headers, write_run_recipients,
 };
 pub use replies::{
     OPT_OUT_COLUMNS, OptOutExportError, OptOutHistory, UnclearReply, export_opt_outs, find_unclear_replies,

@@ -101,7 +101,7 @@ fn render_stage(text: &mut String, stage: &Stage<Cow<'_, str>>) {
     }
 }
 
-/// Describes the number of parts of an SMS, and the used share of the room in the parts: `1 part: 41 of 70 characters
+/// Describes an SMS by the number of its parts, and by how much of their capacity it uses: `1 part: 41 of 70 characters
 /// (Unicode)`.
 pub fn describe_sms_size(message: &str) -> String {
     let size = measure_sms(message);

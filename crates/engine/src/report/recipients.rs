@@ -365,7 +365,7 @@ impl RecipientRecord {
                 record.purged += 1;
                 continue;
             }
-            match load_run(ledger, run.clone(), phone, selection).await {
+            match load_recipient_in_run(ledger, run.clone(), phone, selection).await {
                 Ok((found, elsewhere)) => {
                     record.runs.extend(found);
                     if !elsewhere.is_empty() && selection.is_unfiltered() {
@@ -386,7 +386,7 @@ impl RecipientRecord {
 
 /// Loads the rows of a run that have this phone number and match the selection, or `None` if there are no such rows. The
 /// second result is the rows of other numbers that contain the number in another column.
-async fn load_run(
+async fn load_recipient_in_run(
     ledger: &dyn Ledger,
     run: Run,
     phone: Phone,
@@ -546,7 +546,7 @@ impl Evidence {
 ///
 /// # Errors
 /// If the ledger cannot be read, or a record of consent is damaged.
-pub async fn load_evidence(ledger: &dyn Ledger, record: &RecipientRecord) -> Result<Vec<Value>, LedgerError> {
+pub async fn load_evidence_messages(ledger: &dyn Ledger, record: &RecipientRecord) -> Result<Vec<Value>, LedgerError> {
     let mut messages = Vec::new();
     for RecipientInRun { run, rows: _, results } in &record.runs {
         let approvals = load_approvals(ledger, run).await?;

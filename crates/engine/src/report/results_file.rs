@@ -72,7 +72,7 @@ pub enum ResultsError {
 /// If the ledger or the recipients cannot be read, the file cannot be written, or the existing file is not a results file.
 pub async fn write_results_file(
     target: &ResultsTarget,
-    style: ResultsFormat,
+    format: ResultsFormat,
     listings: Vec<Listing<'_>>,
 ) -> Result<Vec<RunFigures>, ResultsError> {
     let failed = |error| ResultsError::Write { path: target.path().to_owned(), error };
@@ -80,14 +80,14 @@ pub async fn write_results_file(
     let (path, _folder) = resolve_target(target)?;
     let (temporary, file) = create_temporary_file(&path).map_err(failed)?;
     let written = async {
-        let style = if is_workbook(&path) { ResultsFormat::Workbook } else { style };
+        let format = if is_workbook(&path) { ResultsFormat::Workbook } else { format };
         let mut out = BufWriter::with_capacity(1 << 16, file);
-        let figures = write_results(&mut out, style, listings).await.map_err(|error| match error {
+        let figures = write_results(&mut out, format, listings).await.map_err(|error| match error {
             ResultsError::Write { error, .. } => failed(error),
             other => other,
         })?;
         let file = out.into_inner().map_err(|error| failed(error.into_error()))?;
-        if style == ResultsFormat::Workbook {
+        if format == ResultsFormat::Workbook {
             let temporary = temporary.clone();
             let summary = figures.first().map(workbook::figure_rows).unwrap_or_default();
             let converted = tokio::task::spawn_blocking(move || convert_to_workbook(&temporary, &summary)).await;
@@ -164,7 +164,7 @@ fn create_temporary_file(path: &Path) -> io::Result<(PathBuf, File)> {
 /// If the ledger or the recipients cannot be read, or `out` cannot be written.
 pub async fn write_results(
     out: impl Write,
-    style: ResultsFormat,
+    format: ResultsFormat,
     listings: Vec<Listing<'_>>,
 ) -> Result<Vec<RunFigures>, ResultsError> {
     let mut recipients = RecipientColumns::default();
@@ -179,7 +179,7 @@ pub async fn write_results(
         recipients.add_header(reader.header());
         recipients.has_variants |= !listing.brief.variants.is_empty();
     }
-    let layout = Layout::for_format(style, &recipients, delimiter);
+    let layout = Layout::for_format(format, &recipients, delimiter);
     let mut sheet = ResultsWriter { out, separator: layout.separator(), has_content: false };
     sheet.out.write_all(&layout.encode_header(&recipients)).map_err(write_error)?;
     let mut figures = Vec::new();

@@ -18,7 +18,7 @@ use super::results_file::{
 use super::run_figures::{Fold, RunFigures};
 use super::{ResultsError, ResultsTarget, RowRecords, find_unknown_results, is_owned, is_workbook, load_copies};
 use crate::check::TextHash;
-use crate::delivery::{FrozenInputs, compile_without_condition, for_each_text};
+use crate::delivery::{FrozenInputs, compile_without_condition, for_each_text_hash};
 use campaign_core::domain::{Phone, Row};
 use campaign_ledger::{Copies, ExcludedRows, Ledger, RowState, Run, RunFilter, RunUpdate};
 use campaign_manifest::DuplicatePolicy;
@@ -71,7 +71,7 @@ impl<'a> RunResults<'a> {
         });
         for part in &parts {
             let listing = Listing { earlier: None, ..part.open_listing(ledger, &RowSelection::default()).await? };
-            listings.push((listing, part.choose_texts(texts.as_ref()).await?));
+            listings.push((listing, part.hash_texts(texts.as_ref()).await?));
         }
         let chosen = choose_rows(listings).await?;
         for (part, only) in parts.iter_mut().zip(chosen) {
@@ -253,7 +253,7 @@ impl<'a> RunResults<'a> {
 impl<'a> ListedRun<'a> {
     /// Hashes the newest run's texts for the rows of this run's list. If the newest run's texts do not fit the list,
     /// this run's own texts are used. `None` if `newest` is `None`.
-    async fn choose_texts(&self, newest: Option<&FrozenInputs>) -> Result<RowTextHashes, ResultsError> {
+    async fn hash_texts(&self, newest: Option<&FrozenInputs>) -> Result<RowTextHashes, ResultsError> {
         let Some(newest) = newest.cloned() else { return Ok(None) };
         let (copies, own_inputs) = (self.copies.clone(), self.frozen.clone());
         let read = tokio::task::spawn_blocking(move || {
@@ -264,7 +264,7 @@ impl<'a> ListedRun<'a> {
                 Err(_) => compile_without_condition(&own_inputs, (open()?, place))?,
             };
             let mut texts = Vec::new();
-            for_each_text(compiled, |row, _, text| texts.extend(text.map(|text| (row, text))))
+            for_each_text_hash(compiled, |row, _, text| texts.extend(text.map(|text| (row, text))))
                 .map_err(|finding| vec![*finding])?;
             Ok(Some(texts))
         });
@@ -315,14 +315,14 @@ pub(super) async fn choose_rows(
         let first = chosen.is_empty();
         let mut candidates = RowCandidates::read_listing(listing, texts, &mut listed).await?;
         let waiting = std::mem::take(&mut candidates.waiting);
-        listed.take_rows(&mut candidates.rows, &waiting);
+        listed.add_new_rows(&mut candidates.rows, &waiting);
         if first {
             candidates.rows |= std::mem::take(&mut candidates.without_number);
         }
         chosen.push(candidates);
     }
     let rows = chosen.into_iter().map(|mut candidates| {
-        listed.take_rows(&mut candidates.rows, &candidates.left_out);
+        listed.add_new_rows(&mut candidates.rows, &candidates.left_out);
         candidates.rows
     });
     let mut rows: Vec<RoaringBitmap> = rows.collect();
@@ -348,7 +348,7 @@ struct ListedRecipients {
 
 impl ListedRecipients {
     /// Adds the rows whose recipients have no row yet.
-    fn take_rows(&mut self, rows: &mut RoaringBitmap, candidates: &[(Row, RecipientIdentity)]) {
+    fn add_new_rows(&mut self, rows: &mut RoaringBitmap, candidates: &[(Row, RecipientIdentity)]) {
         for (row, recipient) in candidates {
             let is_new = match recipient {
                 RecipientIdentity::Number(phone) => self.numbers.insert(phone.to_u64()),
@@ -434,7 +434,7 @@ impl RowCandidates {
         };
         match state {
             RowState::Skipped | RowState::Invalid => self.left_out.push((row, recipient)),
-            _ if state.is_guarded() => listed.take_rows(&mut self.rows, &[(row, recipient)]),
+            _ if state.is_guarded() => listed.add_new_rows(&mut self.rows, &[(row, recipient)]),
             _ => self.waiting.push((row, recipient)),
         }
     }

@@ -54,7 +54,7 @@ pub struct RowRecord {
 impl RowRecord {
     /// Whether the message counts as failed only because the gateway never reported the channels after the failed
     /// channel.
-    pub fn lacks_fallback(&self) -> bool {
+    pub fn lacks_fallback_report(&self) -> bool {
         let last = self.receipt_summary.as_ref().map(|summary| &summary.last.receipt);
         self.state == RowState::Failed
             && self.chain.has_fallback()
@@ -150,7 +150,7 @@ impl SentAttempt {
         activities.build_row_attempt(row, self.envelope, self.chain, self.outcome())
     }
 
-    /// The billed parts of its message, if the gateway reported them.
+    /// The billed parts of the message, if the gateway reported them.
     fn parts(&self) -> Option<u32> {
         match self.outcome() {
             Some(OperationOutcome::Accepted { parts, .. }) => *parts,
@@ -182,11 +182,11 @@ impl RowAttempts {
     }
 
     /// Selects the latest attempt with the identifiers of the wanted retry order, or else the last attempt.
-    fn select_attempt(mut self, order: impl Fn(u32) -> bool) -> SentAttempt {
+    fn select_attempt(mut self, has_order: impl Fn(u32) -> bool) -> SentAttempt {
         let place = (0..self.earlier.len())
-            .filter(|place| order(self.earlier[*place].envelope))
+            .filter(|place| has_order(self.earlier[*place].envelope))
             .max_by_key(|place| self.earlier[*place].envelope);
-        match place.filter(|_| !order(self.last.envelope)) {
+        match place.filter(|_| !has_order(self.last.envelope)) {
             Some(place) => self.earlier.swap_remove(place),
             None => self.last,
         }
@@ -378,7 +378,7 @@ impl<'a> RowRecords<'a> {
         proven.map(|index| all[index].cost).collect()
     }
 
-    /// Builds the record of a row. The earlier attempts must be in order.
+    /// Builds the record of a row. The earlier attempts must be sorted by envelope.
     fn build_record(&self, row: Row, attempts: RowAttempts) -> RowRecord {
         let receipts = self.receipts.get(&row).map_or(&[][..], Vec::as_slice);
         let judgement = self.judge_row(row, &attempts, receipts);

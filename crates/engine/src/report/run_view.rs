@@ -501,7 +501,7 @@ pub fn run_entry_json(view: &RunView) -> Value {
         "counts": counts_json(counts),
         "delivered_or_read": counts.count_delivered(),
         "state": status.as_str(),
-        "stopped": stop_reason(view),
+        "stopped": stop_kind_name(view),
         "why": status.reason(),
     })
 }
@@ -522,8 +522,8 @@ fn run_json(view: &RunView) -> Value {
     object
 }
 
-/// The reason why the run stopped. `None` while it is being sent, or after it finished.
-fn stop_reason(view: &RunView) -> Option<&'static str> {
+/// The JSON name of the kind of stop. `None` while the run is being sent, or after it finished.
+fn stop_kind_name(view: &RunView) -> Option<&'static str> {
     view.run.stop.filter(|_| view.status != RunStatus::Sending).map(StopKind::json_name)
 }
 

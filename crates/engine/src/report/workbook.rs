@@ -142,8 +142,8 @@ pub(super) fn figure_rows(figures: &RunFigures) -> Vec<FigureRow> {
         rows.push(row(DELIVERED_FIGURE, channel, channel_figure.counts.count_delivered()));
         rows.push(row("read", channel, channel_figure.read));
         rows.push(row(PARTIAL_FIGURE, channel, channel_figure.in_part));
-        rows.push(row("delivery time is an upper bound", channel, channel_figure.times.at_latest()));
-        rows.push(row("delivery time uncertain", channel, channel_figure.times.uncertain()));
+        rows.push(row("delivery time is an upper bound", channel, channel_figure.times.count_upper_bounds()));
+        rows.push(row("delivery time uncertain", channel, channel_figure.times.count_uncertain()));
     }
     rows.retain(|row| row.messages > 0);
     rows

@@ -54,7 +54,7 @@ impl<'a> AnswerItem<'a> {
     }
 }
 
-/// Reads a record only from a JSON object. The library would also accept a JSON array of the record's values.
+/// Reads a record, but only from a JSON object: `serde_json` would also accept a JSON array of the record's values.
 pub(super) fn read_object<'a, T: Deserialize<'a>>(json: &'a str) -> Option<T> {
     let json = json.trim_ascii_start();
     if json.starts_with('{') { serde_json::from_str(json).ok() } else { None }

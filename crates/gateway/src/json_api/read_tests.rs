@@ -7,7 +7,7 @@ use super::reply::{AnswerRules, read_reply};
 use crate::{EncodedOperation, Envelope, GatewayReply, Signal, StopCause};
 use campaign_core::domain::{Endpoint, GatewayMessageId, MessageId, OperationKind, OperationOutcome, Phone, Row};
 
-/// The identifiers are 101, 102, …
+/// An envelope of `count` operations with the identifiers 101, 102, …
 pub(super) fn envelope(kind: OperationKind, count: u32) -> Envelope {
     let operation = |index: u32| EncodedOperation {
         row: Row::new(index + 2),

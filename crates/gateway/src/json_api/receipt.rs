@@ -93,12 +93,12 @@ pub fn read_receipts(body: &[u8]) -> Result<Vec<IdentifiedReceipt>, UnreadableRe
     let body = body.trim_start_matches('\u{feff}').trim();
     if !body.starts_with(['{', '[', '"']) {
         let json = form_data_to_json(body).ok_or(UnreadableReceipt("it is neither JSON nor form data"))?;
-        return from_json(&json);
+        return read_json_receipts(&json);
     }
-    from_json(body)
+    read_json_receipts(body)
 }
 
-fn from_json(json: &str) -> Result<Vec<IdentifiedReceipt>, UnreadableReceipt> {
+fn read_json_receipts(json: &str) -> Result<Vec<IdentifiedReceipt>, UnreadableReceipt> {
     let items: Vec<&RawValue> = match json.starts_with('[') {
         true => serde_json::from_str(json).map_err(|_| UnreadableReceipt("it is not JSON"))?,
         false => {
@@ -182,7 +182,7 @@ fn form_data_to_json(body: &str) -> Option<String> {
         if matches!(key.as_ref(), "data" | "data[0]") && value.trim_start().starts_with(['{', '[']) {
             return Some(value.into_owned());
         }
-        let (item, name) = parse_member(&key)?;
+        let (item, name) = parse_form_key(&key)?;
         let members = match item {
             Some(item) => items.entry(item).or_default(),
             None => &mut whole,
@@ -203,7 +203,7 @@ fn form_data_to_json(body: &str) -> Option<String> {
 }
 
 /// Splits a form key into the index of the item, if any, and the name of the member: `data[0][id]`, `data[id]`, `id`.
-fn parse_member(key: &str) -> Option<(Option<u32>, &str)> {
+fn parse_form_key(key: &str) -> Option<(Option<u32>, &str)> {
     let Some(path) = key.strip_prefix("data[") else { return Some((None, key)) };
     let path = path.strip_suffix(']')?;
     match path.split_once("][") {

@@ -313,7 +313,7 @@ pub(super) fn read_items(rules: &AnswerRules, envelope: &Envelope, data: Option<
         return all_in_doubt(count, reason, Signal::Stop(StopCause::OffContract, reason.to_owned()));
     };
     if results.len() != count {
-        return read_miscounted(envelope, &results);
+        return read_miscounted_items(envelope, &results);
     }
     let mut reply = match match_items(envelope, &results) {
         ItemMatch::Positions => {
@@ -396,7 +396,7 @@ fn outcomes_by_id(envelope: &Envelope, results: &[ItemResult<'_>], items: &[Opti
 
 /// Reads an answer with too few or too many items. Such an answer only proves that identified items with a `msg_id`
 /// were accepted.
-fn read_miscounted(envelope: &Envelope, results: &[ItemResult<'_>]) -> GatewayReply {
+fn read_miscounted_items(envelope: &Envelope, results: &[ItemResult<'_>]) -> GatewayReply {
     let (items, _) = index_items(envelope, results);
     let outcomes = outcomes_by_id(envelope, results, &items)
         .into_iter()

@@ -128,7 +128,7 @@ pub(super) async fn ended_process_leaves_only_its_block_in_doubt(scene: Scene) {
     assert_eq!(scene.begin_row(three.lease, 6).await, granted(5));
 }
 
-pub(super) async fn row_outside_the_block_cannot_be_begun(scene: Scene) {
+pub(super) async fn envelope_outside_its_block_is_refused(scene: Scene) {
     let (one, two) = (scene.draw_block(2).await, scene.draw_block(2).await);
     assert_eq!(scene.begin_row(one.lease, 4).await, Permit::Lost);
     assert_eq!(scene.begin_row(Lease { rows: two.lease.rows, ..one.lease }, 4).await, Permit::Lost);

@@ -21,7 +21,7 @@ fn cap(messages: u32, period: Duration) -> FrequencyCap {
 }
 
 /// Begins an envelope within these caps.
-async fn begin_capped(scene: &Scene, envelope: u32, caps: &[FrequencyCap]) -> Permit {
+async fn begin_with_caps(scene: &Scene, envelope: u32, caps: &[FrequencyCap]) -> Permit {
     let bounds = (!caps.is_empty()).then(|| Arc::new(Bounds { caps: caps.to_vec(), ..Bounds::default() }));
     scene.ledger.begin_envelope(Intent { bounds, ..scene.new_intent(envelope, scene.lease) }).await.unwrap()
 }
@@ -48,25 +48,25 @@ fn other_campaign(campaign: &str, random: u64) -> NewRun {
 pub(super) async fn capped_number_is_skipped_in_every_campaign(scene: Scene) {
     let (once, twice) = (cap(1, DAY), cap(2, DAY));
     // Messages count even without a cap.
-    assert_eq!(begin_capped(&scene, 1, &[]).await, granted(1));
+    assert_eq!(begin_with_caps(&scene, 1, &[]).await, granted(1));
     assert_eq!(list_capped_rows(&scene, &[once], false).await, [2, 3]);
     assert_eq!(list_capped_rows(&scene, &[twice], false).await, [0; 0]);
     let scene = with_second_run(scene, other_campaign("second", 7)).await;
-    assert_eq!(begin_capped(&scene, 1, &[once]).await, capped_permit(&[2, 3]));
+    assert_eq!(begin_with_caps(&scene, 1, &[once]).await, capped_permit(&[2, 3]));
     assert!(scene.ledger.list_envelope_summaries(scene.run.key).await.unwrap().is_empty(), "no intent");
     let excluded = scene.ledger.load_excluded_rows(scene.run.key).await.unwrap();
     assert_eq!(excluded.find_reason(Row::new(3)), Some((RowState::Skipped, CAPPED)));
-    assert_eq!(begin_capped(&scene, 1, &[twice]).await, granted(1));
-    assert_eq!(begin_capped(&scene, 1, &[cap(9, DAY), twice]).await, capped_permit(&[2, 3]), "each cap applies");
+    assert_eq!(begin_with_caps(&scene, 1, &[twice]).await, granted(1));
+    assert_eq!(begin_with_caps(&scene, 1, &[cap(9, DAY), twice]).await, capped_permit(&[2, 3]), "each cap applies");
     assert_eq!(
-        begin_capped(&scene, 1, &[cap(1, Duration::from_micros(1))]).await,
+        begin_with_caps(&scene, 1, &[cap(1, Duration::from_micros(1))]).await,
         granted(2),
         "the message is older than the period"
     );
     assert_eq!(list_capped_rows(&scene, &[cap(3, DAY)], false).await, [2, 3]);
     assert_eq!(list_capped_rows(&scene, &[cap(4, DAY)], false).await, [0; 0]);
     let scene = with_second_run(scene, other_campaign("third", 8)).await;
-    assert_eq!(begin_capped(&scene, 1, &[]).await, granted(1), "without a cap, no number is suppressed");
+    assert_eq!(begin_with_caps(&scene, 1, &[]).await, granted(1), "without a cap, no number is suppressed");
     assert_eq!(list_capped_rows(&scene, &[cap(4, DAY)], false).await, [2, 3], "it counts");
     // A number cannot exceed the cap by occurring twice in one envelope.
     let mut intent = scene.new_intent(3, scene.lease);
@@ -75,19 +75,19 @@ pub(super) async fn capped_number_is_skipped_in_every_campaign(scene: Scene) {
     assert_eq!(scene.ledger.begin_envelope(intent).await.unwrap(), capped_permit(&[9]));
 }
 
-pub(super) async fn cap_counts_doubt_but_not_unsent_messages(scene: Scene) {
+pub(super) async fn cap_counts_messages_in_doubt_but_not_unsent_ones(scene: Scene) {
     let once = [cap(1, DAY)];
-    begin_capped(&scene, 1, &[]).await;
-    begin_capped(&scene, 2, &[]).await;
+    begin_with_caps(&scene, 1, &[]).await;
+    begin_with_caps(&scene, 2, &[]).await;
     scene.settle_envelope(1, [in_doubt(), not_sent()]).await;
     scene.settle_envelope(2, [rejected(), accepted()]).await;
     let scene = with_second_run(scene, other_campaign("second", 7)).await;
     // Before the key for hashes exists, and after.
     assert_eq!(list_capped_rows(&scene, &once, false).await, [2, 5]);
-    assert_eq!(begin_capped(&scene, 1, &once).await, capped_permit(&[2]));
+    assert_eq!(begin_with_caps(&scene, 1, &once).await, capped_permit(&[2]));
     assert_eq!(list_capped_rows(&scene, &once, false).await, [2, 5]);
-    assert_eq!(begin_capped(&scene, 3, &once).await, granted(1));
-    assert_eq!(begin_capped(&scene, 4, &once).await, granted(2));
+    assert_eq!(begin_with_caps(&scene, 3, &once).await, granted(1));
+    assert_eq!(begin_with_caps(&scene, 4, &once).await, granted(2));
     assert_eq!(list_capped_rows(&scene, &once, false).await, [2, 5, 6, 7, 8, 9], "open messages count");
     scene.settle_envelope(1, [not_sent(), in_doubt()]).await;
     scene.settle_envelope(2, [accepted(), rejected()]).await;
@@ -100,12 +100,12 @@ pub(super) async fn cap_counts_doubt_but_not_unsent_messages(scene: Scene) {
     assert_eq!(list_capped_rows(&scene, &once, false).await, [2, 5, 6, 8], "by a person's decision");
     // After a new claim, the open message is in doubt and counts.
     let scene = Scene { lease: scene.claim_again().await, ..scene };
-    assert_eq!(begin_capped(&scene, 3, &once).await, capped_permit(&[6]));
+    assert_eq!(begin_with_caps(&scene, 3, &once).await, capped_permit(&[6]));
 }
 
 pub(super) async fn cap_ignores_only_the_attempt_that_a_row_repeats(scene: Scene) {
     let caps = vec![cap(1, DAY)];
-    assert_eq!(begin_capped(&scene, 1, &caps).await, granted(1));
+    assert_eq!(begin_with_caps(&scene, 1, &caps).await, granted(1));
     scene.settle_envelope(1, [in_doubt(), in_doubt()]).await;
     let repeating = |scene: &Scene, repeated: &[u32]| {
         let bounds = Bounds { caps: caps.clone(), repeated: repeated.iter().copied().collect(), ..Bounds::default() };
@@ -121,8 +121,8 @@ pub(super) async fn cap_ignores_only_the_attempt_that_a_row_repeats(scene: Scene
 
 pub(super) async fn cap_counts_messages_that_receipts_prove(scene: Scene) {
     let once = [cap(1, DAY)];
-    begin_capped(&scene, 1, &[]).await;
-    begin_capped(&scene, 2, &[]).await;
+    begin_with_caps(&scene, 1, &[]).await;
+    begin_with_caps(&scene, 2, &[]).await;
     scene.settle_envelope(1, [rejected(), in_doubt()]).await;
     scene.settle_envelope(2, [not_sent(), rejected()]).await;
     scene.record_events(scene.lease, vec![event(3, 1, not_sent_after_all())]).await;
@@ -130,7 +130,7 @@ pub(super) async fn cap_counts_messages_that_receipts_prove(scene: Scene) {
     // Before the index exists, and after.
     scene.store_receipt(2, Status::Delivered).await;
     assert_eq!(list_capped_rows(&scene, &once, false).await, [2]);
-    assert_eq!(begin_capped(&scene, 3, &once).await, granted(3));
+    assert_eq!(begin_with_caps(&scene, 3, &once).await, granted(3));
     assert_eq!(list_capped_rows(&scene, &once, false).await, [2, 6, 7]);
     for (row, status, capped) in [
         (5, Status::Rejected, &[2, 6, 7][..]),
@@ -149,15 +149,15 @@ pub(super) async fn cap_counts_messages_that_receipts_prove(scene: Scene) {
     assert_eq!(list_capped_rows(&scene, &once, false).await, [2, 3, 4, 6]);
     let first = scene.run.key;
     let scene = with_second_run(scene, other_campaign("second", 7)).await;
-    assert_eq!(begin_capped(&scene, 2, &once).await, capped_permit(&[4]));
+    assert_eq!(begin_with_caps(&scene, 2, &once).await, capped_permit(&[4]));
     scene.store_receipt_of(first, 5, Status::Delivered).await;
-    assert_eq!(begin_capped(&scene, 2, &once).await, capped_permit(&[4, 5]));
+    assert_eq!(begin_with_caps(&scene, 2, &once).await, capped_permit(&[4, 5]));
     assert_eq!(list_capped_rows(&scene, &[cap(2, DAY)], false).await, [0; 0], "each message counts once");
 }
 
-pub(super) async fn cap_counts_a_message_sent_again_once(scene: Scene) {
+pub(super) async fn cap_counts_a_resent_message_once(scene: Scene) {
     let (once, twice) = ([cap(1, DAY)], [cap(2, DAY)]);
-    begin_capped(&scene, 1, &once).await;
+    begin_with_caps(&scene, 1, &once).await;
     scene.settle_envelope(1, [not_sent(), rejected()]).await;
     let again = scene.new_intent(1, scene.lease);
     assert_eq!(scene.ledger.begin_envelope(again).await.unwrap(), granted(2));
@@ -170,7 +170,7 @@ pub(super) async fn cap_counts_a_message_sent_again_once(scene: Scene) {
     assert_eq!(list_capped_rows(&scene, &twice, false).await, [0; 0]);
     // The receipt is about the retry, not about the rejected message.
     let order = RetryOrder { rows: vec![RetriedRow { row: Row::new(4), envelope: 3 }], by: author(), random: 9 };
-    begin_capped(&scene, 2, &[]).await;
+    begin_with_caps(&scene, 2, &[]).await;
     scene.settle_envelope(3, [rejected(), accepted()]).await;
     scene.ledger.update_rows(scene.lease, RowUpdate::Retry(order)).await.unwrap();
     let mut again = scene.new_intent(2, scene.lease);
@@ -193,25 +193,25 @@ pub(super) async fn cap_counts_live_campaigns_and_loopback_separately(scene: Sce
     for new in uncounted {
         let name = new.campaign.clone();
         scene = with_second_run(scene, new).await;
-        assert_eq!(begin_capped(&scene, 1, &once).await, granted(1), "{name}");
-        assert_eq!(begin_capped(&scene, 1, &once).await, granted(2), "{name} is not suppressed");
+        assert_eq!(begin_with_caps(&scene, 1, &once).await, granted(1), "{name}");
+        assert_eq!(begin_with_caps(&scene, 1, &once).await, granted(2), "{name} is not suppressed");
         assert_eq!(list_capped_rows(&scene, &once, false).await, [0; 0], "{name}");
     }
     scene =
         with_second_run(scene, NewRun { suppression: policy(true, Purpose::Marketing), ..other_campaign("local", 34) })
             .await;
-    assert_eq!(begin_capped(&scene, 1, &once).await, granted(1));
-    assert_eq!(begin_capped(&scene, 1, &once).await, capped_permit(&[2, 3]));
+    assert_eq!(begin_with_caps(&scene, 1, &once).await, granted(1));
+    assert_eq!(begin_with_caps(&scene, 1, &once).await, capped_permit(&[2, 3]));
     let (local, remote) = (list_capped_rows(&scene, &once, true).await, list_capped_rows(&scene, &once, false).await);
     assert_eq!((local, remote), (vec![2, 3], vec![]));
     scene = with_second_run(scene, other_campaign("people", 35)).await;
-    assert_eq!(begin_capped(&scene, 1, &once).await, granted(1), "messages through loopback do not count");
-    assert_eq!(begin_capped(&scene, 1, &once).await, capped_permit(&[2, 3]));
+    assert_eq!(begin_with_caps(&scene, 1, &once).await, granted(1), "messages through loopback do not count");
+    assert_eq!(begin_with_caps(&scene, 1, &once).await, capped_permit(&[2, 3]));
 }
 
 pub(super) async fn cap_counts_messages_to_a_forgotten_number(scene: Scene) {
     let once = cap(1, DAY);
-    begin_capped(&scene, 1, &[once]).await;
+    begin_with_caps(&scene, 1, &[once]).await;
     scene.settle_envelope(1, [accepted(), accepted()]).await;
     super::forgetting::forget_row(&scene, 2).await;
     assert_eq!(list_capped_rows(&scene, &[once], false).await, [2, 3]);
@@ -219,7 +219,7 @@ pub(super) async fn cap_counts_messages_to_a_forgotten_number(scene: Scene) {
         OptOutRemoval { target: RemovalTarget::Number { phone: phone(2), scope: None }, by: "olena".into(), why: None };
     scene.ledger.remove_opt_outs(removal).await.unwrap();
     let scene = with_second_run(scene, other_campaign("second", 7)).await;
-    assert_eq!(begin_capped(&scene, 1, &[once]).await, capped_permit(&[2, 3]));
+    assert_eq!(begin_with_caps(&scene, 1, &[once]).await, capped_permit(&[2, 3]));
 }
 
 pub(super) async fn cap_counts_assistant_messages_but_not_tests(scene: Scene) {
@@ -237,13 +237,13 @@ pub(super) async fn cap_counts_assistant_messages_but_not_tests(scene: Scene) {
     assert!(single(assistant, 2, &[]).await && single(test, 5, &[]).await);
     // Before the index of caps exists, and after.
     assert_eq!(list_capped_rows(&scene, &once, false).await, [2]);
-    assert_eq!(begin_capped(&scene, 1, &once).await, capped_permit(&[2]));
+    assert_eq!(begin_with_caps(&scene, 1, &once).await, capped_permit(&[2]));
     assert_eq!(list_capped_rows(&scene, &once, false).await, [2]);
     assert!(!single(assistant, 2, &once).await, "an assistant's message counts for the assistant");
     assert!(single(test, 2, &once).await, "tests are never suppressed");
     assert!(single(assistant, 4, &once).await && single(test, 7, &once).await);
     assert_eq!(list_capped_rows(&scene, &once, false).await, [2, 4]);
-    assert_eq!(begin_capped(&scene, 2, &once).await, capped_permit(&[4]));
-    assert_eq!(begin_capped(&scene, 3, &once).await, granted(1));
+    assert_eq!(begin_with_caps(&scene, 2, &once).await, capped_permit(&[4]));
+    assert_eq!(begin_with_caps(&scene, 3, &once).await, granted(1));
     assert!(!single(assistant, 6, &once).await, "a campaign's message counts for assistants");
 }

@@ -66,7 +66,7 @@ pub(super) async fn rate_limit_delays_the_next_envelope_of_any_sender(scene: Sce
     assert!(scene.port().reserve_rate(&Allowance::new("other", None), 1).await.unwrap().time > Duration::from_secs(59));
 }
 
-pub(super) async fn inquiries_leave_the_account_rate_to_messages(scene: Scene) {
+pub(super) async fn inquiries_get_a_tenth_of_the_rate_while_messages_are_sent(scene: Scene) {
     let (account, longest) = (Allowance::new("account", Some(0.5)), Duration::from_secs(5));
     let ask = async |account: &Allowance| {
         scene.ledger.use_rate_limit(account, RateRequest::Inquiry { longest }).await.unwrap()
@@ -204,7 +204,7 @@ pub(super) async fn late_envelope_is_not_recorded_and_takes_no_slot(scene: Scene
     assert_eq!(scene.ledger.list_envelope_summaries(scene.run.key).await.unwrap().len(), 2);
 }
 
-/// Makes concurrent calls, as an engine does.
+/// Makes the calls concurrently, as the engine does.
 pub(super) async fn concurrent_envelopes_match_sequential_envelopes(scene: Scene) {
     // Twice as many are requested at once, and all fit into one batch, so they keep their order.
     const ENVELOPES: u32 = 32;

@@ -122,7 +122,7 @@ pub(super) async fn forgotten_number_is_guarded_and_suppressed_by_its_hash(scene
     assert_eq!(scene.guarded_rows().await, [2], "the row still has its message");
 }
 
-pub(super) async fn forgotten_number_stays_on_the_list_by_its_hash(scene: Scene) {
+pub(super) async fn forgotten_number_stays_on_the_list_as_a_hash(scene: Scene) {
     let (reason, source) = (format!("{} called", phone(2)).into(), format!("SMS from {}", phone(2)).into());
     let reported = OptOut { reason, source, ..opt_out(phone(2)) };
     scene.ledger.add_opt_outs(vec![reported.clone(), opt_out(phone(3))].into(), AdditionMode::Add).await.unwrap();
@@ -184,7 +184,7 @@ pub(super) async fn planned_rows_of_a_forgotten_number_are_skipped_once(scene: S
     assert_eq!((excluded.count_rows(RowState::Skipped), excluded.count_rows(RowState::Invalid)), (1, 1));
 }
 
-pub(super) async fn forgotten_rows_wait_until_removal_from_copies_is_recorded(scene: Scene) {
+pub(super) async fn forgotten_rows_are_listed_until_their_removal_is_recorded(scene: Scene) {
     assert_eq!(scene.ledger.list_rows_to_forget().await.unwrap(), []);
     forget_row(&scene, 3).await;
     forget_row(&scene, 5).await;
@@ -207,7 +207,7 @@ fn final_counts() -> StateCounts {
 
 /// Sends rows 2 to 5 in two envelopes, with row 3 rejected, then ends and purges the scene's run with these cancelled
 /// numbers.
-async fn purge_run(scene: &Scene, cancelled: RoaringTreemap) -> Run {
+async fn send_and_purge_run(scene: &Scene, cancelled: RoaringTreemap) -> Run {
     scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [accepted(), rejected()]).await;
     scene.begin_envelope(2, scene.lease).await;
@@ -222,7 +222,7 @@ async fn purge_run(scene: &Scene, cancelled: RoaringTreemap) -> Run {
 }
 
 pub(super) async fn purged_run_keeps_its_counts_but_no_rows(scene: Scene) {
-    let before = purge_run(&scene, RoaringTreemap::new()).await;
+    let before = send_and_purge_run(&scene, RoaringTreemap::new()).await;
     let (ledger, key) = (scene.port(), scene.run.key);
     assert!(ledger.list_envelope_summaries(key).await.unwrap().is_empty());
     assert!(ledger.load_envelopes(key, EnvelopeFilter::Numbers(1..=9)).await.unwrap().is_empty());
@@ -247,7 +247,7 @@ pub(super) async fn purged_run_keeps_its_counts_but_no_rows(scene: Scene) {
 
 pub(super) async fn numbers_of_a_purged_run_stay_guarded_and_capped(scene: Scene) {
     let month = FrequencyCap { messages: 1, period: Duration::from_secs(30 * 86_400) };
-    purge_run(&scene, RoaringTreemap::new()).await;
+    send_and_purge_run(&scene, RoaringTreemap::new()).await;
     assert_eq!(scene.guarded_rows().await, [2, 4, 5], "rejected rows have no message");
     let capped = scene
         .ledger
@@ -271,7 +271,7 @@ pub(super) async fn numbers_of_a_purged_run_stay_guarded_and_capped(scene: Scene
 
 pub(super) async fn cancelled_numbers_of_a_purged_run_are_kept_as_hashes(scene: Scene) {
     let numbers = [phone(8), phone(9)].map(|phone| phone.to_u64()).into_iter().collect();
-    purge_run(&scene, numbers).await;
+    send_and_purge_run(&scene, numbers).await;
     let cancelled_numbers = scene.ledger.load_numbers(NumberFilter::Cancelled(scene.run.key)).await.unwrap();
     assert_eq!([4, 8, 9].map(|row| cancelled_numbers.contains(phone(row))), [false, true, true]);
     assert_eq!(scene.guarded_rows().await, [2, 4, 5], "they have no message");
@@ -305,7 +305,7 @@ pub(super) async fn claimed_or_changed_run_is_not_purged(scene: Scene) {
 }
 
 pub(super) async fn purged_run_cannot_be_claimed_or_drawn_from(scene: Scene) {
-    purge_run(&scene, RoaringTreemap::new()).await;
+    send_and_purge_run(&scene, RoaringTreemap::new()).await;
     let claim = scene.ledger.claim_run(&scene.lock, scene.run.key).await;
     assert!(matches!(claim, Err(LedgerError::Purged { .. })), "{claim:?}");
     let drawn = || async {
@@ -366,7 +366,7 @@ pub(super) async fn evidence_of_consent_is_kept_by_row_until_forgotten(scene: Sc
 
 pub(super) async fn evidence_of_consent_is_purged_with_its_run(scene: Scene) {
     if store_consents(&scene).await {
-        purge_run(&scene, RoaringTreemap::new()).await;
+        send_and_purge_run(&scene, RoaringTreemap::new()).await;
         assert_eq!(list_consent_sources(&scene, 2, 9).await, []);
     }
 }

@@ -6,7 +6,7 @@ use crate::{
 };
 use campaign_core::domain::{Chain, Row};
 
-pub(super) async fn guard_covers_every_number_that_may_have_a_message(scene: Scene) {
+pub(super) async fn guard_covers_every_number_that_might_have_a_message(scene: Scene) {
     for envelope in 1..=3 {
         scene.begin_envelope(envelope, scene.lease).await;
     }
@@ -74,7 +74,7 @@ pub(super) async fn retry_guards_its_row_from_the_intent_until_a_rejection(scene
     assert_eq!(scene.guarded_rows().await, [3]);
 }
 
-/// Reserves the place of a message. `None` if the ledger's tables do not support reservations.
+/// Reserves a message that is about to be sent. `None` if the ledger's tables do not support reservations.
 async fn reserve_place(scene: &Scene, message: &str, again: bool) -> Option<Result<RepeatPlace, u64>> {
     let request = RepeatRequest::Reserve { message: message.as_bytes().to_vec(), again };
     match scene.ledger.check_repeat(request).await.unwrap() {
@@ -90,7 +90,7 @@ async fn was_sent(scene: &Scene, message: &str) -> bool {
     matches!(found, RepeatCheck::Repeated(_))
 }
 
-pub(super) async fn repeat_place_blocks_a_message_until_it_is_released(scene: Scene) {
+pub(super) async fn reservation_blocks_a_repeated_message_until_released(scene: Scene) {
     assert!(!was_sent(&scene, "380 Hi").await);
     // Tables of the previous version do not support reservations.
     let Some(first) = reserve_place(&scene, "380 Hi", false).await else { return };
@@ -112,7 +112,7 @@ pub(super) async fn repeat_place_blocks_a_message_until_it_is_released(scene: Sc
     assert!(matches!(reserve_place(&scene, "380 Hi", false).await, Some(Ok(_))));
 }
 
-pub(super) async fn repeat_place_goes_to_one_of_many_callers(scene: Scene) {
+pub(super) async fn reservation_goes_to_one_of_many_callers(scene: Scene) {
     let takes = (0..8).map(|_| async { reserve_place(&scene, "380 Hi", false).await });
     let results = futures_util::future::join_all(takes).await;
     let permits: Vec<_> = results.into_iter().flatten().collect();

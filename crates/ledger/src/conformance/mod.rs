@@ -108,7 +108,7 @@ promises! {
         answer_after_the_end_of_a_run_is_counted,
         answer_body_is_kept_until_a_later_answer_has_one,
         rate_limit_delays_the_next_envelope_of_any_sender,
-        inquiries_leave_the_account_rate_to_messages,
+        inquiries_get_a_tenth_of_the_rate_while_messages_are_sent,
         late_envelope_is_not_recorded_and_takes_no_slot,
         envelope_reader_returns_each_envelope_once_in_order,
         envelope_numbers_are_unique_across_senders,
@@ -121,7 +121,7 @@ promises! {
         shared_run_is_listed_as_finished_and_claims_end_on_drop,
         full_shared_run_is_followed_by_a_new_one,
         ended_process_leaves_only_its_block_in_doubt,
-        row_outside_the_block_cannot_be_begun,
+        envelope_outside_its_block_is_refused,
         claim_of_a_shared_run_keeps_blocks_in_use,
         shared_runs_differ_by_edition,
         given_identifier_is_used_for_one_message,
@@ -152,7 +152,7 @@ promises! {
         manual_decision_ends_the_skip_of_its_rows,
         inquiries_are_kept_by_row;
     notifications:
-        taken_notification_returns_until_it_was_sent,
+        taken_notification_returns_until_it_is_given_up,
         related_notifications_are_taken_together_and_spaced,
         run_end_and_its_notifications_are_one_commit;
     schedules:
@@ -165,11 +165,11 @@ promises! {
     plans:
         plan_is_found_by_digest_prefix_for_thirty_days,
         approval_is_used_once_by_concurrent_callers,
-        approval_expires_and_a_standing_one_is_reusable,
+        standing_approval_is_reusable_until_it_expires,
         run_is_opened_together_with_its_approval;
     bounds:
         over_budget_intent_is_refused_with_the_number_that_fits,
-        budget_refunds_rejected_rows_but_not_doubt,
+        budget_refunds_rejected_rows_but_not_rows_in_doubt,
         runs_of_an_edition_share_one_budget,
         budget_holds_after_a_claim,
         budget_counts_messages_that_receipts_prove,
@@ -179,24 +179,24 @@ promises! {
         row_outside_the_allowed_countries_is_skipped;
     caps:
         capped_number_is_skipped_in_every_campaign,
-        cap_counts_doubt_but_not_unsent_messages,
+        cap_counts_messages_in_doubt_but_not_unsent_ones,
         cap_ignores_only_the_attempt_that_a_row_repeats,
         cap_counts_messages_that_receipts_prove,
-        cap_counts_a_message_sent_again_once,
+        cap_counts_a_resent_message_once,
         cap_counts_live_campaigns_and_loopback_separately,
         cap_counts_messages_to_a_forgotten_number,
         cap_counts_assistant_messages_but_not_tests;
     guard:
-        guard_covers_every_number_that_may_have_a_message,
+        guard_covers_every_number_that_might_have_a_message,
         guard_follows_events_and_decisions,
         guard_covers_late_answers_and_all_named_runs,
         retry_guards_its_row_from_the_intent_until_a_rejection,
-        repeat_place_blocks_a_message_until_it_is_released,
-        repeat_place_goes_to_one_of_many_callers;
+        reservation_blocks_a_repeated_message_until_released,
+        reservation_goes_to_one_of_many_callers;
     suppression:
         opt_out_is_listed_once_with_reason_source_and_time,
         number_added_twice_is_listed_once,
-        removed_opt_out_may_return_and_changes_raise_the_version,
+        removed_opt_out_can_return_and_changes_raise_the_version,
         opt_out_by_a_recipient_replaces_an_imported_one,
         only_unchanged_entries_are_removed,
         numbers_are_suppressed_by_campaign_and_gateway,
@@ -215,11 +215,11 @@ promises! {
     forgetting:
         forgetting_erases_only_the_forgotten_number_everywhere,
         forgotten_number_is_guarded_and_suppressed_by_its_hash,
-        forgotten_number_stays_on_the_list_by_its_hash,
+        forgotten_number_stays_on_the_list_as_a_hash,
         number_is_erased_from_texts_that_mention_it,
         number_is_erased_from_a_repeated_opt_out,
         planned_rows_of_a_forgotten_number_are_skipped_once,
-        forgotten_rows_wait_until_removal_from_copies_is_recorded,
+        forgotten_rows_are_listed_until_their_removal_is_recorded,
         evidence_of_consent_is_kept_by_row_until_forgotten,
         evidence_of_consent_is_purged_with_its_run,
         purged_run_keeps_its_counts_but_no_rows,

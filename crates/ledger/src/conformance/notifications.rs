@@ -22,7 +22,7 @@ async fn queue(ledger: &dyn Ledger, new: Vec<NewNotification>) {
     ledger.update_notifications(NotificationUpdate::Queued(new)).await.unwrap();
 }
 
-async fn attempt(ledger: &dyn Ledger, keys: Vec<i64>, outcome: NotificationOutcome) {
+async fn record_attempt(ledger: &dyn Ledger, keys: Vec<i64>, outcome: NotificationOutcome) {
     ledger.update_notifications(NotificationUpdate::Attempted { keys, outcome }).await.unwrap();
 }
 
@@ -30,7 +30,7 @@ fn keys(notifications: &[Notification]) -> Vec<i64> {
     notifications.iter().map(|one| one.key).collect()
 }
 
-pub(super) async fn taken_notification_returns_until_it_was_sent(scene: Scene) {
+pub(super) async fn taken_notification_returns_until_it_is_given_up(scene: Scene) {
     let ledger = scene.port();
     assert!(ledger.take_notifications(LONG, LONG).await.unwrap().is_empty());
     queue(ledger, vec![new_notification("a", "one"), new_notification("b", "two")]).await;
@@ -38,14 +38,14 @@ pub(super) async fn taken_notification_returns_until_it_was_sent(scene: Scene) {
     assert_eq!(texts_and_attempts(&notifications), [("one", 1), ("two", 1)]);
     assert_eq!(notifications[0].content, new_notification("a", "one"));
     assert!(ledger.take_notifications(LONG, LONG).await.unwrap().is_empty(), "they are taken");
-    attempt(ledger, keys(&notifications[..1]), NotificationOutcome::RetryAfter(NOW)).await;
-    attempt(ledger, keys(&notifications[1..]), NotificationOutcome::RetryAfter(LONG)).await;
+    record_attempt(ledger, keys(&notifications[..1]), NotificationOutcome::RetryAfter(NOW)).await;
+    record_attempt(ledger, keys(&notifications[1..]), NotificationOutcome::RetryAfter(LONG)).await;
     // The notifications are reserved for no time at all, as if the process had been killed.
     let again = ledger.take_notifications(LONG, NOW).await.unwrap();
     assert_eq!(texts_and_attempts(&again), [("one", 2)]);
     let again = ledger.take_notifications(LONG, LONG).await.unwrap();
     assert_eq!(texts_and_attempts(&again), [("one", 3)]);
-    attempt(ledger, keys(&again), NotificationOutcome::GivenUp).await;
+    record_attempt(ledger, keys(&again), NotificationOutcome::GivenUp).await;
     assert!(ledger.take_notifications(NOW, LONG).await.unwrap().is_empty());
 }
 
@@ -53,7 +53,7 @@ pub(super) async fn related_notifications_are_taken_together_and_spaced(scene: S
     let ledger = scene.port();
     queue(ledger, vec![new_notification("a", "one")]).await;
     let first = ledger.take_notifications(LONG, LONG).await.unwrap();
-    attempt(ledger, keys(&first), NotificationOutcome::RetryAfter(LONG)).await;
+    record_attempt(ledger, keys(&first), NotificationOutcome::RetryAfter(LONG)).await;
     queue(ledger, vec![new_notification("a", "two"), new_notification("b", "other")]).await;
     let together = ledger.take_notifications(LONG, LONG).await.unwrap();
     assert_eq!(
@@ -61,7 +61,7 @@ pub(super) async fn related_notifications_are_taken_together_and_spaced(scene: S
         [("one", 2), ("two", 1), ("other", 1)],
         "notifications that wait for a retry are included"
     );
-    attempt(ledger, keys(&together), NotificationOutcome::Sent).await;
+    record_attempt(ledger, keys(&together), NotificationOutcome::Sent).await;
     let stopped = NewNotification { occasion: NotificationEvent::Stopped, ..new_notification("a", "stopped") };
     queue(ledger, vec![new_notification("a", "three"), stopped]).await;
     let soon = ledger.take_notifications(LONG, LONG).await.unwrap();

@@ -64,7 +64,7 @@ pub(super) async fn approval_is_used_once_by_concurrent_callers(scene: Scene) {
     );
 }
 
-pub(super) async fn approval_expires_and_a_standing_one_is_reusable(scene: Scene) {
+pub(super) async fn standing_approval_is_reusable_until_it_expires(scene: Scene) {
     let ledger = scene.port();
     for (token, until) in [("over", days_ago(1)), ("on", days_ago(-1))] {
         let standing = Approval { until, standing: true, ..approval(token, "ab01") };

@@ -24,7 +24,7 @@ pub(crate) struct Scene {
     pub(crate) lease: Lease,
 }
 
-/// A ledger as its callers use it.
+/// A ledger as the trait object that callers use.
 pub(crate) fn as_port(ledger: &impl Ledger) -> &dyn Ledger {
     ledger
 }
@@ -53,7 +53,7 @@ impl Scene {
         Self { ledger, run, lock, lease }
     }
 
-    /// The ledger as its callers use it.
+    /// The ledger as the trait object that callers use.
     pub(crate) fn port(&self) -> &dyn Ledger {
         &*self.ledger
     }
@@ -123,14 +123,14 @@ impl Scene {
 
     /// The states of rows 2 to 5.
     pub(crate) async fn row_states(&self) -> Vec<Option<RowState>> {
-        let states = self.fold_states().await;
+        let states = self.load_row_states().await;
         (2..=5).map(|row| states.recorded_state(Row::new(row))).collect()
     }
 
     /// The number of rows in each state.
     pub(crate) async fn count_states(&self) -> StateCounts {
         let excluded = self.ledger.load_excluded_rows(self.run.key).await.unwrap();
-        self.fold_states().await.count_states(self.run.recipients, &excluded)
+        self.load_row_states().await.count_states(self.run.recipients, &excluded)
     }
 
     /// The excluded rows of the run.
@@ -138,7 +138,7 @@ impl Scene {
         self.ledger.load_excluded_rows(self.run.key).await.unwrap().rows().iter().collect()
     }
 
-    async fn fold_states(&self) -> RowStates {
+    async fn load_row_states(&self) -> RowStates {
         let excluded = self.ledger.load_excluded_rows(self.run.key).await.unwrap();
         let events = RowEvents::new(self.load_events().await, self.run.endpoint).with_excluded_rows(&excluded);
         let mut states = RowStates::new(RunActivity::Idle, events);

@@ -33,7 +33,7 @@ async fn list_latest(ledger: &dyn Ledger, (schedule, until): (&str, Timestamp), 
     stored.into_iter().map(|stored| stored.expect("an intact record")).collect()
 }
 
-async fn change(ledger: &dyn Ledger, schedule: &str, order: ScheduleOrder) -> bool {
+async fn change_schedule(ledger: &dyn Ledger, schedule: &str, order: ScheduleOrder) -> bool {
     ledger.update_schedules(ScheduleUpdate::Order { name: schedule.to_owned(), order }).await.unwrap()
 }
 
@@ -85,17 +85,21 @@ pub(super) async fn schedule_is_kept_paused_resumed_and_removed_by_name(scene: S
     assert_eq!(list_active(ledger).await, [active_schedule("daily"), active_schedule("sale")]);
     let again = ActiveSchedule { digest: "11".to_owned(), ..active_schedule("sale") };
     activate(ledger, again.clone()).await;
-    assert!(change(ledger, "daily", ScheduleOrder::Pause).await && !change(ledger, "none", ScheduleOrder::Pause).await);
+    assert!(
+        change_schedule(ledger, "daily", ScheduleOrder::Pause).await
+            && !change_schedule(ledger, "none", ScheduleOrder::Pause).await
+    );
     let paused = ActiveSchedule { paused: true, ..active_schedule("daily") };
     assert_eq!(list_active(ledger).await, [paused, again.clone()]);
     assert!(
-        change(ledger, "daily", ScheduleOrder::Resume { since: moment(5) }).await
-            && !change(ledger, "none", ScheduleOrder::Resume { since: moment(5) }).await
+        change_schedule(ledger, "daily", ScheduleOrder::Resume { since: moment(5) }).await
+            && !change_schedule(ledger, "none", ScheduleOrder::Resume { since: moment(5) }).await
     );
     let resumed = ActiveSchedule { since: moment(5), ..active_schedule("daily") };
     assert_eq!(list_active(ledger).await, [resumed, again.clone()]);
     assert!(
-        change(ledger, "daily", ScheduleOrder::Remove).await && !change(ledger, "daily", ScheduleOrder::Remove).await
+        change_schedule(ledger, "daily", ScheduleOrder::Remove).await
+            && !change_schedule(ledger, "daily", ScheduleOrder::Remove).await
     );
     assert_eq!(list_active(ledger).await, [again]);
 }
@@ -112,7 +116,7 @@ pub(super) async fn occurrence_fires_at_most_once(scene: Scene) {
     assert!(fire(ledger, &new_run(3), &first, moment(1)).await.is_none());
     assert!(!skip(ledger, &first, moment(1), "too late").await);
     ledger.update_runs(vec![run.key], RunUpdate::Retired).await.unwrap();
-    change(ledger, "sale", ScheduleOrder::Remove).await;
+    change_schedule(ledger, "sale", ScheduleOrder::Remove).await;
     activate(ledger, active_schedule("sale")).await;
     assert!(
         fire(ledger, &new_run(4), &first, moment(1)).await.is_none(),

@@ -25,16 +25,16 @@ pub(super) fn opt_out(row: u32) -> OptOut {
     }
 }
 
-fn for_campaign(row: u32, campaign: &str) -> OptOut {
+fn campaign_opt_out(row: u32, campaign: &str) -> OptOut {
     OptOut { scope: OptOutScope::from_campaign(Some(campaign)), ..opt_out(row) }
 }
 
 /// An opt-out from all messages.
-fn for_all_messages(row: u32) -> OptOut {
+fn opt_out_from_all_messages(row: u32) -> OptOut {
     OptOut { scope: OptOutScope::All, ..opt_out(row) }
 }
 
-fn on_loopback(row: u32) -> OptOut {
+fn loopback_opt_out(row: u32) -> OptOut {
     OptOut { reach: OptOutReach::LoopbackGateways, ..opt_out(row) }
 }
 
@@ -67,7 +67,7 @@ async fn with_policy(scene: Scene, policy: SuppressionPolicy) -> Scene {
 }
 
 pub(super) async fn opt_out_is_listed_once_with_reason_source_and_time(scene: Scene) {
-    let first = vec![opt_out(2), for_campaign(2, "sale"), on_loopback(3)];
+    let first = vec![opt_out(2), campaign_opt_out(2, "sale"), loopback_opt_out(3)];
     let added = scene.ledger.add_opt_outs(first.clone().into(), AdditionMode::Add).await.unwrap();
     assert_eq!(added, Additions { added: 3, ..Additions::default() });
     let again = OptOut { reason: "a complaint".into(), at: Timestamp::now(), ..opt_out(2) };
@@ -92,18 +92,18 @@ pub(super) async fn number_added_twice_is_listed_once(scene: Scene) {
     );
 }
 
-pub(super) async fn removed_opt_out_may_return_and_changes_raise_the_version(scene: Scene) {
+pub(super) async fn removed_opt_out_can_return_and_changes_raise_the_version(scene: Scene) {
     let version = async || suppressed_rows(&scene, "sale", false).await.1;
     let mut versions = vec![version().await];
-    scene.ledger.add_opt_outs(vec![opt_out(2), for_campaign(2, "sale")].into(), AdditionMode::Add).await.unwrap();
+    scene.ledger.add_opt_outs(vec![opt_out(2), campaign_opt_out(2, "sale")].into(), AdditionMode::Add).await.unwrap();
     versions.push(version().await);
     scene.ledger.add_opt_outs(vec![opt_out(2)].into(), AdditionMode::Add).await.unwrap();
     assert_eq!(version().await, versions[1], "nothing changed");
     let removed = scene.ledger.remove_opt_outs(removal(2, Some(OptOutScope::Marketing))).await.unwrap();
     assert_eq!(removed, [opt_out(2)]);
     versions.push(version().await);
-    assert_eq!(list_entries(&scene).await, [for_campaign(2, "sale")]);
-    assert_eq!(scene.ledger.remove_opt_outs(removal(2, None)).await.unwrap(), [for_campaign(2, "sale")]);
+    assert_eq!(list_entries(&scene).await, [campaign_opt_out(2, "sale")]);
+    assert_eq!(scene.ledger.remove_opt_outs(removal(2, None)).await.unwrap(), [campaign_opt_out(2, "sale")]);
     versions.push(version().await);
     assert_eq!(scene.ledger.remove_opt_outs(removal(2, None)).await.unwrap(), []);
     assert_eq!(version().await, versions[3], "nothing changed");
@@ -116,7 +116,7 @@ pub(super) async fn removed_opt_out_may_return_and_changes_raise_the_version(sce
 pub(super) async fn numbers_are_suppressed_by_campaign_and_gateway(scene: Scene) {
     scene
         .ledger
-        .add_opt_outs(vec![opt_out(2), for_campaign(3, "sale"), on_loopback(4)].into(), AdditionMode::Add)
+        .add_opt_outs(vec![opt_out(2), campaign_opt_out(3, "sale"), loopback_opt_out(4)].into(), AdditionMode::Add)
         .await
         .unwrap();
     for (campaign, loopback, expected) in [
@@ -186,7 +186,7 @@ pub(super) async fn rows_are_skipped_with_a_reason_by_the_lease_holder(scene: Sc
 pub(super) async fn policy_of_a_run_decides_which_opt_outs_apply(scene: Scene) {
     scene
         .ledger
-        .add_opt_outs(vec![opt_out(2), on_loopback(3), for_campaign(4, "sale")].into(), AdditionMode::Add)
+        .add_opt_outs(vec![opt_out(2), loopback_opt_out(3), campaign_opt_out(4, "sale")].into(), AdditionMode::Add)
         .await
         .unwrap();
     let remote = SuppressionPolicy::default();
@@ -203,7 +203,7 @@ pub(super) async fn policy_of_a_run_decides_which_opt_outs_apply(scene: Scene) {
 }
 
 pub(super) async fn scope_of_an_opt_out_decides_which_purpose_it_covers(scene: Scene) {
-    let listed = vec![opt_out(2), for_all_messages(3), for_campaign(4, "other")];
+    let listed = vec![opt_out(2), opt_out_from_all_messages(3), campaign_opt_out(4, "other")];
     if let Err(LedgerError::NotUpgraded { .. }) =
         scene.ledger.add_opt_outs(listed.clone().into(), AdditionMode::Add).await
     {
@@ -225,7 +225,7 @@ pub(super) async fn scope_of_an_opt_out_decides_which_purpose_it_covers(scene: S
     assert_eq!(removed, [], "the opt-out from all messages stays");
     let scene = with_policy(scene, service).await;
     assert_eq!(scene.begin_envelope(1, scene.lease).await, Permit::OptedOut(vec![Row::new(3)]));
-    scene.ledger.add_opt_outs(vec![for_all_messages(4)].into(), AdditionMode::Add).await.unwrap();
+    scene.ledger.add_opt_outs(vec![opt_out_from_all_messages(4)].into(), AdditionMode::Add).await.unwrap();
     assert_eq!(scene.begin_envelope(2, scene.lease).await, Permit::OptedOut(vec![Row::new(4)]), "since the run began");
     let scene = with_policy(scene, mandatory).await;
     assert_eq!(scene.reload_run().await.suppression, mandatory);
@@ -235,20 +235,20 @@ pub(super) async fn scope_of_an_opt_out_decides_which_purpose_it_covers(scene: S
 pub(super) async fn reply_opts_out_of_all_messages_if_the_tables_allow_it(scene: Scene) {
     scene.begin_envelope(1, scene.lease).await;
     let receipt = Receipt::new(ReceiptSource::Webhook, Status::Replied);
-    let opt_out = Some(for_all_messages(2));
+    let opt_out = Some(opt_out_from_all_messages(2));
     let new = NewReceipt { run: scene.run.key, row: Row::new(2), order: None, receipt, opt_out, opt_in: None };
     scene.ledger.store_receipts(vec![new]).await.unwrap();
     let listed = list_entries(&scene).await;
     // The previous version, which shares the tables, knows only opt-outs from marketing.
-    assert!(listed == [for_all_messages(2)] || listed == [super::suppression::opt_out(2)], "{listed:?}");
+    assert!(listed == [opt_out_from_all_messages(2)] || listed == [super::suppression::opt_out(2)], "{listed:?}");
 }
 
-fn second(second: i64) -> Timestamp {
+fn at_second(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
 fn opt_out_at(row: u32, seconds: i64) -> OptOut {
-    OptOut { at: second(seconds), ..opt_out(row) }
+    OptOut { at: at_second(seconds), ..opt_out(row) }
 }
 
 /// An opt-in by the recipient in row 2.
@@ -260,7 +260,7 @@ fn opt_in(seconds: i64) -> OptIn {
         reach: OptOutReach::AllGateways,
         reason: "answered START".into(),
         source: opt_in_source("sale@1", Row::new(2)).into(),
-        at: second(seconds),
+        at: at_second(seconds),
     }
 }
 
@@ -280,15 +280,16 @@ async fn store_opt_out(scene: &Scene, opt_out: OptOut) {
     scene.ledger.store_receipts(vec![new]).await.unwrap();
 }
 
-async fn add(scene: &Scene, opt_out: OptOut) -> Additions {
+async fn add_opt_out(scene: &Scene, opt_out: OptOut) -> Additions {
     scene.ledger.add_opt_outs([opt_out].into(), AdditionMode::Add).await.unwrap()
 }
 
 pub(super) async fn reply_ends_earlier_opt_outs_from_the_message_it_answers(scene: Scene) {
     scene.begin_envelope(1, scene.lease).await;
-    let other = OptOut { at: second(10), ..for_campaign(2, "other") };
-    let others = [opt_out_at(3, 10), other, on_loopback(2), opt_out_at(2, 30)];
-    let imported = OptOut { source: imported(2, "a.csv").source, at: second(10), ..for_campaign(2, "sale") };
+    let other = OptOut { at: at_second(10), ..campaign_opt_out(2, "other") };
+    let others = [opt_out_at(3, 10), other, loopback_opt_out(2), opt_out_at(2, 30)];
+    let imported =
+        OptOut { source: imported_opt_out(2, "a.csv").source, at: at_second(10), ..campaign_opt_out(2, "sale") };
     let listed = [others.to_vec(), vec![imported.clone()]].concat();
     scene.ledger.add_opt_outs(listed.into(), AdditionMode::Add).await.unwrap();
     let version = suppressed_rows(&scene, "sale", false).await.1;
@@ -298,7 +299,7 @@ pub(super) async fn reply_ends_earlier_opt_outs_from_the_message_it_answers(scen
     assert_eq!(list_entries(&scene).await, others, "a later opt-out, another campaign and another number stay");
     assert_eq!(suppressed_rows(&scene, "sale", false).await.1, version + 1);
     let (by, reason) = ("reply to sale@1, row 2".to_owned(), "answered START".to_owned());
-    let end = OptOutEnd { at: second(20), by, why: reason };
+    let end = OptOutEnd { at: at_second(20), by, why: reason };
     let ended = scene.port().find_ended_opt_outs(phone(2)).await.unwrap();
     assert_eq!(ended, [EndedOptOut { opt_out: imported, end }]);
     // A repeated webhook does not end a later opt-out.
@@ -309,15 +310,15 @@ pub(super) async fn reply_ends_earlier_opt_outs_from_the_message_it_answers(scen
 
 pub(super) async fn late_opt_in_keeps_the_latest_opt_out(scene: Scene) {
     let complaint = OptOut { reason: "a complaint".into(), source: "olena".into(), ..opt_out_at(2, 30) };
-    let import = OptOut { at: second(40), ..imported(2, "a.csv") };
+    let import = OptOut { at: at_second(40), ..imported_opt_out(2, "a.csv") };
     for (later, others) in [
         (complaint.clone(), vec![opt_out_at(2, 25)]),
         (import.clone(), vec![complaint.clone(), opt_out_at(2, 5)]),
         (opt_out_at(2, 20), vec![]),
     ] {
-        add(&scene, opt_out_at(2, 10)).await;
+        add_opt_out(&scene, opt_out_at(2, 10)).await;
         for repeated in others.into_iter().chain([later.clone()]) {
-            assert_eq!(add(&scene, repeated).await.known, [opt_out_at(2, 10)]);
+            assert_eq!(add_opt_out(&scene, repeated).await.known, [opt_out_at(2, 10)]);
         }
         assert_eq!(list_entries(&scene).await, [opt_out_at(2, 10)], "the first entry is unchanged");
         let version = suppressed_rows(&scene, "sale", false).await.1;
@@ -327,12 +328,12 @@ pub(super) async fn late_opt_in_keeps_the_latest_opt_out(scene: Scene) {
         scene.ledger.remove_opt_outs(removal(2, None)).await.unwrap();
     }
     // One import names the number twice.
-    let twice = [imported(2, "a.csv"), import.clone()];
+    let twice = [imported_opt_out(2, "a.csv"), import.clone()];
     scene.ledger.add_opt_outs(twice.into(), AdditionMode::Add).await.unwrap();
     store_opt_in(&scene, opt_in(20)).await;
     assert_eq!(list_entries(&scene).await, std::slice::from_ref(&import));
     // A reply replaces the import although it is older.
-    add(&scene, opt_out_at(2, 21)).await;
+    add_opt_out(&scene, opt_out_at(2, 21)).await;
     assert_eq!(list_entries(&scene).await, [opt_out_at(2, 21)]);
     store_opt_in(&scene, opt_in(22)).await;
     assert_eq!(list_entries(&scene).await, [import]);
@@ -341,10 +342,10 @@ pub(super) async fn late_opt_in_keeps_the_latest_opt_out(scene: Scene) {
 }
 
 pub(super) async fn removing_an_opt_out_removes_its_repetitions(scene: Scene) {
-    add(&scene, opt_out_at(2, 10)).await;
-    add(&scene, opt_out_at(2, 30)).await;
+    add_opt_out(&scene, opt_out_at(2, 10)).await;
+    add_opt_out(&scene, opt_out_at(2, 30)).await;
     scene.ledger.remove_opt_outs(removal(2, None)).await.unwrap();
-    add(&scene, opt_out_at(2, 15)).await;
+    add_opt_out(&scene, opt_out_at(2, 15)).await;
     store_opt_in(&scene, opt_in(20)).await;
     assert_eq!(list_entries(&scene).await, []);
 }
@@ -354,14 +355,14 @@ pub(super) async fn reply_repeated_after_an_opt_in_is_not_recorded(scene: Scene)
     store_opt_in(&scene, opt_in(20)).await;
     store_opt_out(&scene, opt_out_at(2, 10)).await;
     assert_eq!(list_entries(&scene).await, []);
-    for other in [opt_out_at(2, 20), opt_out_at(3, 10), OptOut { at: second(10), ..on_loopback(2) }] {
+    for other in [opt_out_at(2, 20), opt_out_at(3, 10), OptOut { at: at_second(10), ..loopback_opt_out(2) }] {
         store_opt_out(&scene, other.clone()).await;
         assert_eq!(list_entries(&scene).await, std::slice::from_ref(&other));
         let target = RemovalTarget::Entries(vec![other]);
         scene.ledger.remove_opt_outs(OptOutRemoval { target, by: "ivan".into(), why: None }).await.unwrap();
     }
     // An operator may list the number again, with an earlier date, too.
-    assert_eq!(add(&scene, imported(2, "a.csv")).await.added, 1);
+    assert_eq!(add_opt_out(&scene, imported_opt_out(2, "a.csv")).await.added, 1);
     // A removal by an operator is not an opt-in.
     scene.ledger.remove_opt_outs(removal(2, None)).await.unwrap();
     store_opt_out(&scene, opt_out_at(2, 21)).await;
@@ -372,7 +373,7 @@ pub(super) async fn repeated_receipt_is_not_a_new_wish(scene: Scene) {
     let now = Timestamp::now().as_second();
     let store = async |at: Option<i64>, text: &str, opt_out, opt_in| {
         let mut new = NewReceipt { opt_out, opt_in, ..new_receipt(&scene) };
-        new.receipt.replies = vec![RecipientReply { at: at.map(second), text: text.into(), media: None }];
+        new.receipt.replies = vec![RecipientReply { at: at.map(at_second), text: text.into(), media: None }];
         scene.ledger.store_receipts(vec![new]).await.unwrap();
     };
     // The times are limited to the arrival of the first receipt, so the gateway's clock does not matter.
@@ -427,40 +428,44 @@ pub(super) async fn opt_out_between_attempts_skips_the_row_and_keeps_doubt(scene
 }
 
 /// An opt-out that was imported from this file.
-fn imported(row: u32, file: &str) -> OptOut {
+fn imported_opt_out(row: u32, file: &str) -> OptOut {
     OptOut { source: import_source(file, "olena", Timestamp::UNIX_EPOCH).into(), ..opt_out(row) }
 }
 
 pub(super) async fn opt_out_by_a_recipient_replaces_an_imported_one(scene: Scene) {
-    let import = vec![imported(2, "a.csv"), imported(3, "a.csv"), imported(4, "a.csv")];
+    let import = vec![imported_opt_out(2, "a.csv"), imported_opt_out(3, "a.csv"), imported_opt_out(4, "a.csv")];
     scene.ledger.add_opt_outs(import.clone().into(), AdditionMode::Add).await.unwrap();
     let reply = OptOut { source: "reply to sale@1".into(), ..opt_out(2) };
-    let new: Arc<[OptOut]> = [reply.clone(), imported(3, "b.csv"), opt_out(5), opt_out(5)].into();
+    let new: Arc<[OptOut]> = [reply.clone(), imported_opt_out(3, "b.csv"), opt_out(5), opt_out(5)].into();
     let expected = Additions { added: 2, already: 2, known: Vec::new() };
     let preview = scene.ledger.add_opt_outs(new.clone(), AdditionMode::Preview).await.unwrap();
     assert_eq!(preview, expected);
     assert_eq!(list_entries(&scene).await, import, "the preview changes nothing");
     let added = scene.ledger.add_opt_outs(new, AdditionMode::Add).await.unwrap();
     assert_eq!((added.added, added.already), (2, 2));
-    assert_eq!(list_entries(&scene).await, [imported(3, "a.csv"), imported(4, "a.csv"), reply, opt_out(5)]);
+    assert_eq!(
+        list_entries(&scene).await,
+        [imported_opt_out(3, "a.csv"), imported_opt_out(4, "a.csv"), reply, opt_out(5)]
+    );
     // From here on, the reply is the older opt-out. An import does not replace it.
-    scene.ledger.add_opt_outs(vec![imported(2, "b.csv")].into(), AdditionMode::Add).await.unwrap();
+    scene.ledger.add_opt_outs(vec![imported_opt_out(2, "b.csv")].into(), AdditionMode::Add).await.unwrap();
     assert_eq!(suppressed_rows(&scene, "sale", false).await.0, [2, 3, 4, 5]);
 }
 
 pub(super) async fn only_unchanged_entries_are_removed(scene: Scene) {
-    let for_sale = OptOut { source: imported(2, "a.csv").source, ..for_campaign(2, "sale") };
+    let for_sale = OptOut { source: imported_opt_out(2, "a.csv").source, ..campaign_opt_out(2, "sale") };
     scene
         .ledger
         .add_opt_outs(
-            vec![imported(2, "a.csv"), for_sale.clone(), imported(3, "a.csv"), opt_out(4)].into(),
+            vec![imported_opt_out(2, "a.csv"), for_sale.clone(), imported_opt_out(3, "a.csv"), opt_out(4)].into(),
             AdditionMode::Add,
         )
         .await
         .unwrap();
     scene.ledger.add_opt_outs(vec![opt_out(3)].into(), AdditionMode::Add).await.unwrap();
     let version = suppressed_rows(&scene, "sale", false).await.1;
-    let entries = vec![imported(2, "a.csv"), for_sale, imported(3, "a.csv"), imported(5, "a.csv")];
+    let entries =
+        vec![imported_opt_out(2, "a.csv"), for_sale, imported_opt_out(3, "a.csv"), imported_opt_out(5, "a.csv")];
     let target = RemovalTarget::Entries(entries.clone());
     let removal = OptOutRemoval { target, by: "ivan".into(), why: Some("a mistake".into()) };
     let mut removed = scene.ledger.remove_opt_outs(removal.clone()).await.unwrap();

@@ -53,27 +53,28 @@ impl MemoryLedger {
     }
 
     /// Locks a name. `None` if the name is already locked.
-    fn take_name(&self, name: String) -> Option<HeldName> {
+    fn try_lock_name(&self, name: String) -> Option<HeldName> {
         let free = self.held_names.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone());
         free.then(|| HeldName { held_names: Arc::clone(&self.held_names), name })
     }
 
     /// Locks the first free place.
-    pub(super) fn take_free_place(&self, campaign: &str, account: &str) -> (u32, HeldName) {
-        let free = (0..).find_map(|place| Some((place, self.take_name(run::place_name(campaign, account, place))?)));
+    pub(super) fn lock_first_free_place(&self, campaign: &str, account: &str) -> (u32, HeldName) {
+        let free =
+            (0..).find_map(|place| Some((place, self.try_lock_name(run::place_name(campaign, account, place))?)));
         free.expect("there is always another place")
     }
 
-    pub(super) fn is_name_taken(&self, name: &str) -> bool {
+    pub(super) fn is_name_locked(&self, name: &str) -> bool {
         self.held_names.lock().unwrap_or_else(PoisonError::into_inner).contains(name)
     }
 
     /// Whether a place of a run is locked.
-    pub(super) fn is_place_taken(&self, run: &Run, place: u32) -> bool {
-        self.is_name_taken(&run::place_name(&run.campaign, &run.account, place))
+    pub(super) fn is_place_locked(&self, run: &Run, place: u32) -> bool {
+        self.is_name_locked(&run::place_name(&run.campaign, &run.account, place))
     }
 
-    pub(super) fn copy_store(&self) -> &CopyStore {
+    pub(super) fn stored_copies(&self) -> &CopyStore {
         &self.copies
     }
 
@@ -189,7 +190,7 @@ impl Ledger for MemoryLedger {
         account: &'a str,
     ) -> LedgerFuture<'a, Option<CampaignLock>> {
         Box::pin(async move {
-            let guard = self.take_name(run::lock_name(campaign, account));
+            let guard = self.try_lock_name(run::lock_name(campaign, account));
             Ok(guard.map(|guard| CampaignLock::new(campaign, account, guard)))
         })
     }
@@ -200,7 +201,7 @@ impl Ledger for MemoryLedger {
         account: &'a str,
     ) -> LedgerFuture<'a, Option<CampaignLockInfo>> {
         Box::pin(async move {
-            Ok(self.is_name_taken(&run::lock_name(campaign, account)).then_some(CampaignLockInfo { since: None }))
+            Ok(self.is_name_locked(&run::lock_name(campaign, account)).then_some(CampaignLockInfo { since: None }))
         })
     }
 
@@ -229,14 +230,14 @@ impl Ledger for MemoryLedger {
     fn claim_run<'a>(&'a self, lock: &'a CampaignLock, run: RunId) -> LedgerFuture<'a, Claim> {
         self.write_contents(move |contents, now| {
             let known = contents.stored_run(run)?.run.clone();
-            contents.claim_run(now, lock, run, |place| self.is_place_taken(&known, place))
+            contents.claim_run(now, lock, run, |place| self.is_place_locked(&known, place))
         })
     }
 
     fn draw_block<'a>(&'a self, shared: &'a SharedRun, request: BlockRequest) -> LedgerFuture<'a, DrawOutcome> {
         self.write_contents(move |contents, now| {
             let (campaign, account) = (&shared.campaign, &shared.account);
-            let (place, lock) = self.take_free_place(campaign, account);
+            let (place, lock) = self.lock_first_free_place(campaign, account);
             let drawn = contents.draw_block(now, (shared, rand::random()), (place, request))?;
             Ok(drawn
                 .map_or_else(DrawOutcome::Refused, |(run, lease)| DrawOutcome::Block(RowBlock::new(run, lease, lock))))
@@ -254,7 +255,7 @@ impl Ledger for MemoryLedger {
     fn list_owned_blocks(&self, run: RunId) -> LedgerFuture<'_, Vec<OwnedBlock>> {
         self.write_contents(move |contents, _| {
             let Ok(stored) = contents.stored_run(run) else { return Ok(Vec::new()) };
-            contents.list_owned_blocks(run, |place| self.is_place_taken(&stored.run, place))
+            contents.list_owned_blocks(run, |place| self.is_place_locked(&stored.run, place))
         })
     }
 

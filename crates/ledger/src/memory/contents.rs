@@ -324,7 +324,7 @@ impl LedgerContents {
         }
         let stored = self.stored_run_mut(intent.lease.run)?;
         let (account, count) = (intent.account.clone(), intent.rows.len());
-        let envelope = stored.next_envelope();
+        let envelope = stored.next_envelope_number();
         stored.insert_envelope(timestamp_from_micros(now)?, envelope, intent)?;
         let not_before = self.rate_limits.get(&*account.name).map_or(0, |limit| limit.not_before);
         let wait = match takes_slot(&account, not_before, now) {
@@ -363,8 +363,9 @@ impl LedgerContents {
         events: Vec<NewRowEvent>,
     ) -> Result<Ownership, LedgerError> {
         let stored = self.stored_run_mut(lease.run)?;
-        let has_shard =
-            |event: &NewRowEvent| stored.has_shard_rows(lease.epoch, RowSpan { first: event.row, last: event.row });
+        let has_shard = |event: &NewRowEvent| {
+            stored.has_shard_with_rows(lease.epoch, RowSpan { first: event.row, last: event.row })
+        };
         if !stored.run.is_leased(lease) && (events.is_empty() || !events.iter().all(has_shard)) {
             return Ok(Ownership::Lost);
         }
@@ -505,7 +506,7 @@ impl LedgerContents {
 }
 
 impl LedgerContents {
-    fn slow_account(&mut self, now: i64, account: &str, wait: Option<Duration>) -> SlotPermit {
+    fn slow_down_account(&mut self, now: i64, account: &str, wait: Option<Duration>) -> SlotPermit {
         let limit = self.rate_limits.entry(account.to_owned()).or_default();
         *limit = limit.slow_down(now, wait.and_then(|wait| i64::try_from(wait.as_micros()).ok()));
         SlotPermit::Later(limit.requested_wait(now))
@@ -517,7 +518,7 @@ impl LedgerContents {
                 SlotPermit::Granted { wait: self.reserve_rate(now, account, count), next: Duration::ZERO }
             }
             RateRequest::Inquiry { longest } => self.reserve_inquiry(now, account, longest),
-            RateRequest::SlowDown(wait) => self.slow_account(now, &account.name, wait),
+            RateRequest::SlowDown(wait) => self.slow_down_account(now, &account.name, wait),
         }
     }
 
@@ -528,11 +529,11 @@ impl LedgerContents {
         reservation.wait
     }
 
-    fn reserve_inquiry(&mut self, now: i64, account: &Allowance, longest: Duration) -> SlotPermit {
+    fn reserve_inquiry(&mut self, now: i64, account: &Allowance, longest_wait: Duration) -> SlotPermit {
         let inquiries = inquiry_account_name(&account.name);
         let limit = |name: &str| self.rate_limits.get(name).copied().unwrap_or_default();
         let before = InquiryRateLimit { account: limit(&account.name), inquiries: limit(&inquiries) };
-        let (after, permit) = before.reserve_inquiry(now, account.rate, longest);
+        let (after, permit) = before.reserve_inquiry(now, account.rate, longest_wait);
         if after != before {
             self.rate_limits.insert(account.name.to_string(), after.account);
             self.rate_limits.insert(inquiries, after.inquiries);

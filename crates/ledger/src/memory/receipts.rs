@@ -20,7 +20,7 @@ impl LedgerContents {
             if !is_purged && stored.forgotten.contains(new.row.get()) {
                 erase_texts_from_receipt(&mut new.receipt);
             }
-            new.limit_wishes(stored.receipts.get(&new.row).map_or(&[], Vec::as_slice));
+            new.limit_wish_times(stored.receipts.get(&new.row).map_or(&[], Vec::as_slice));
             let NewReceipt { run: _, row, order, receipt, opt_out, opt_in } = new;
             // An opt-out is recorded even if its receipt is not stored.
             opted_out.extend(opt_out);
@@ -33,7 +33,7 @@ impl LedgerContents {
             Ok(reception)
         };
         let receptions = receipts.into_iter().map(keep).collect();
-        self.opt_outs.drop_ended(&mut opted_out);
+        self.opt_outs.drop_ended_opt_outs(&mut opted_out);
         self.opt_outs.add_opt_outs(opted_out);
         self.opt_outs.end_opt_outs(opted_in);
         receptions
@@ -51,7 +51,7 @@ impl ReceiptStore for MemoryLedger {
         self.write_contents(move |contents, now| contents.store_receipts(now, receipts))
     }
 
-    fn remember_secrets<'a>(
+    fn remember_check_values<'a>(
         &'a self,
         address: &'a str,
         check_values: Option<Vec<String>>,

@@ -24,7 +24,7 @@ pub(super) struct DrawnShard {
 
 impl StoredRun {
     /// Whether the holder of a fencing token has a shard with these rows.
-    pub(super) fn has_shard_rows(&self, epoch: Epoch, rows: RowSpan) -> bool {
+    pub(super) fn has_shard_with_rows(&self, epoch: Epoch, rows: RowSpan) -> bool {
         self.shards.iter().any(|shard| shard.epoch == Some(epoch) && owns_rows(shard.rows, rows))
     }
 
@@ -163,7 +163,7 @@ impl LedgerContents {
 impl ShardStore for MemoryLedger {
     fn register_worker<'a>(&'a self, run: &'a Run, by: String) -> LedgerFuture<'a, Option<ShardWorker>> {
         self.write_contents(move |contents, _| {
-            let (place, guard) = self.take_free_place(&run.campaign, &run.account);
+            let (place, guard) = self.lock_first_free_place(&run.campaign, &run.account);
             Ok(contents.register_worker(run, (place, by), guard))
         })
     }
@@ -176,7 +176,7 @@ impl ShardStore for MemoryLedger {
     ) -> LedgerFuture<'a, ShardDraw> {
         self.write_contents(move |contents, now| {
             let run = contents.stored_run(worker.lease.run)?.run.clone();
-            contents.draw_shard(now, worker, (rows, takes_abandoned), |place| self.is_place_taken(&run, place))
+            contents.draw_shard(now, worker, (rows, takes_abandoned), |place| self.is_place_locked(&run, place))
         })
     }
 }

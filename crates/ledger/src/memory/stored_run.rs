@@ -101,7 +101,7 @@ impl StoredRun {
     }
 
     /// The records that guards and counts use. After a purge, only the remaining records.
-    fn retained(&self) -> &Self {
+    fn retained_records(&self) -> &Self {
         self.remains.as_deref().unwrap_or(self)
     }
 
@@ -137,13 +137,13 @@ impl StoredRun {
         let holds = |block: &Lease| {
             *block == intent.lease && covering_span(&intent.rows).is_some_and(|rows| owns_rows(block.rows, rows))
         };
-        let has_shard = |rows| self.has_shard_rows(intent.lease.epoch, rows);
+        let has_shard = |rows| self.has_shard_with_rows(intent.lease.epoch, rows);
         let covers_rows = self.blocks.values().any(holds) || covering_span(&intent.rows).is_some_and(has_shard);
         self.run.may_send_whole_run(intent.lease) || (self.run.may_send_drawn_rows() && covers_rows)
     }
 
     /// The number of the next envelope.
-    pub fn next_envelope(&self) -> u32 {
+    pub fn next_envelope_number(&self) -> u32 {
         self.envelopes.keys().next_back().map_or(1, |last| last + 1)
     }
 
@@ -180,7 +180,7 @@ impl StoredRun {
 
     pub(super) fn record_events(&mut self, at: Timestamp, events: Vec<NewRowEvent>) {
         self.excluded.remove_rows(&(list_included_rows(&events) - &self.forgotten));
-        self.run.apply_changes(events.iter().map(|event| &event.change));
+        self.run.reopen_for_planned_rows(events.iter().map(|event| &event.change));
         self.events.extend(events.into_iter().map(|NewRowEvent { row, envelope, change }| RowEvent {
             row,
             envelope,
@@ -204,7 +204,7 @@ impl StoredRun {
     }
 
     fn build_guard(&self) -> Guard {
-        let stored = self.retained();
+        let stored = self.retained_records();
         let mut guard = Guard::new(RowEvents::new(stored.events.clone(), self.run.endpoint));
         stored.envelopes.values().for_each(|envelope| guard.add_envelope(envelope));
         stored.receipts.iter().for_each(|(row, receipts)| guard.add_receipts(*row, receipts));
@@ -239,7 +239,7 @@ impl StoredRun {
 
     /// The messages that count towards limits.
     fn counted_messages(&self) -> Vec<CountedMessage> {
-        let stored = self.retained();
+        let stored = self.retained_records();
         let mut messages = CountedMessages::new(RowEvents::new(stored.events.clone(), self.run.endpoint));
         let mut counted: Vec<_> =
             stored.envelopes.values().flat_map(|envelope| messages.add_envelope(envelope)).collect();

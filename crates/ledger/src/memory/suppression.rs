@@ -172,8 +172,9 @@ impl OptOutList {
         self.version += u64::from(ended);
     }
 
-    /// Converts who opted out to the listed form, and drops opt-outs by reply that a later opt-in has already ended.
-    pub(super) fn drop_ended(&self, opt_outs: &mut Vec<OptOut>) {
+    /// Replaces each number with its hash if the list contains the hash, and drops opt-outs by reply that a later
+    /// opt-in has already ended.
+    pub(super) fn drop_ended_opt_outs(&self, opt_outs: &mut Vec<OptOut>) {
         opt_outs.iter_mut().for_each(|new| new.who = self.as_listed(new.who));
         opt_outs.retain(|new| {
             !self.records.iter().any(|known| known.end.as_ref().is_some_and(|end| end.revokes(&known.opt_out, new)))
@@ -336,7 +337,7 @@ impl Forgetting for MemoryLedger {
     }
 
     fn overwrite_remains<'a>(&'a self, purged: &'a [Run]) -> LedgerFuture<'a, ()> {
-        purged.iter().for_each(|run| drop(self.copy_store().set_aside(&run.name())));
+        purged.iter().for_each(|run| drop(self.stored_copies().set_aside(&run.name())));
         Box::pin(async { Ok(()) })
     }
 }

@@ -56,7 +56,7 @@ impl NewShardedCopies {
 
 impl NewShardedCopies {
     /// Names the copies after their run. Can be repeated, because the answer to an earlier attempt's commit might have
-    /// been lost. Returns false if the copies are gone.
+    /// been lost. Returns `false` if the copies are gone.
     async fn name_for_run(&self, name: &str, inputs: &[u8]) -> sqlx::Result<bool> {
         let mut transaction = transaction::begin_unordered_write(&self.pool).await?;
         // Waits for an earlier attempt that the server has not finished yet.
@@ -255,7 +255,7 @@ impl PostgresLedger {
 
     /// Finds copies of unknown runs in the database and in files on this machine. The former ledger of such files might
     /// know of messages that this ledger does not know.
-    pub(super) async fn find_strays(&self) -> Result<Vec<StrayCopies>, LedgerError> {
+    pub(super) async fn find_stray_copies(&self) -> Result<Vec<StrayCopies>, LedgerError> {
         let (known, found) = read_ledger!(self, find_copies_without_runs)?;
         let stray = |(run, inputs): (String, _)| StrayCopies { place: self.copies_place(&run), run, inputs };
         let mut strays: Vec<_> = found.into_iter().map(stray).collect();
@@ -264,8 +264,8 @@ impl PostgresLedger {
         Ok(strays)
     }
 
-    /// Renames the copies of an unknown run and returns their new path.
-    pub(super) async fn rename_stray(&self, run: &str) -> Result<String, LedgerError> {
+    /// Renames the copies of an unknown run and returns their new location.
+    pub(super) async fn rename_stray_copies(&self, run: &str) -> Result<String, LedgerError> {
         if SqliteLedger::list_copies_without_ledger(&self.mark).iter().any(|copies| copies.run == run) {
             return SqliteLedger::rename_copies_without_ledger(&self.mark, run);
         }
@@ -287,7 +287,7 @@ impl PostgresLedger {
         removed.await
     }
 
-    /// The path of a run's copies, for messages.
+    /// The location of a run's copies, for messages.
     fn copies_place(&self, name: &str) -> String {
         format!("{}, table campaign.copies, {name}", self.place)
     }
@@ -339,8 +339,8 @@ const SHARD_BYTES: usize = 512 * 1024;
 /// The lowest zstd level, which takes a fraction of the time for reading the list.
 const COMPRESSION_LEVEL: i32 = 1;
 
-/// Reads and compresses the next shard of a list. `None` at the end of the list.
-pub(super) fn read_packed_shard(list: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
+/// Reads the next shard of a list and compresses it. `None` at the end of the list.
+pub(super) fn pack_next_shard(list: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
     let mut shard = Vec::with_capacity(SHARD_BYTES);
     list.take(SHARD_BYTES as u64).read_to_end(&mut shard)?;
     if shard.is_empty() { Ok(None) } else { zstd::bulk::compress(&shard, COMPRESSION_LEVEL).map(Some) }

@@ -221,11 +221,11 @@ impl PostgresLedger {
     }
 
     /// Retries an operation while the database is unavailable, for a limited time.
-    pub(super) async fn retry_while_unavailable<T, F>(&self, ask: impl Fn() -> F) -> sqlx::Result<T>
+    pub(super) async fn retry_while_unavailable<T, F>(&self, operation: impl Fn() -> F) -> sqlx::Result<T>
     where
         F: Future<Output = sqlx::Result<T>>,
     {
-        retry_while_unavailable(&self.place, ask).await
+        retry_while_unavailable(&self.place, operation).await
     }
 
     /// Opens the write connection.
@@ -246,7 +246,7 @@ impl PostgresLedger {
         write_connection::ensure_no_doubt(&self.place, turn.succession)?;
         let mark = match self.leaves_mark || self.mark.exists() {
             true => MarkFile::open(&self.mark, turn.mark),
-            false => MarkFile::temporary(turn.mark),
+            false => MarkFile::create_temporary(turn.mark),
         };
         let mark = mark.map_err(unmarked)?;
         // If the connection broke, the server has already rolled the transaction back.
@@ -261,7 +261,7 @@ impl PostgresLedger {
     }
 
     /// Refuses to send if the ledger is outdated, or older than a state that this process has already seen.
-    pub(super) async fn ensure_sendable(&self) -> Result<(), LedgerError> {
+    pub(super) async fn ensure_can_send(&self) -> Result<(), LedgerError> {
         self.ensure_newest()?;
         // Read before the ledger, so that a concurrent commit does not make the ledger look older than its mark.
         let (known, before) = (high_water_mark::read_mark(&self.mark), self.furthest_mark.current_mark());
@@ -282,7 +282,7 @@ impl PostgresLedger {
     }
 
     /// Vacuums deleted rows from the tables. The database reuses the freed space later.
-    pub(super) async fn overwrite_deleted(&self) -> Result<(), LedgerError> {
+    pub(super) async fn overwrite_deleted_data(&self) -> Result<(), LedgerError> {
         let vacuum = sqlx::raw_sql(
             "VACUUM campaign.envelopes, campaign.receipts, campaign.events, campaign.contacts, campaign.copy_shards",
         );
@@ -310,7 +310,7 @@ pub(super) async fn adopt_ledger(
     mark: &Path,
     known: &MarkReading,
 ) -> Result<(), LedgerError> {
-    let furthest = known.furthest_generation();
+    let furthest = known.highest_generation();
     // Can be repeated if the answer to a commit was lost.
     let adopt = || async {
         let mut connection = pool.acquire().await?;

@@ -25,11 +25,11 @@ use campaign_core::domain::{ConsentCells, OperationKind, Row, Status};
 impl PostgresLedger {
     /// Creates a ledger with the tables of the previous version.
     pub(crate) async fn open_previous_version(address: &PostgresAddress, marks: &Path) -> Result<Self, LedgerError> {
-        Self::open_of_version(address, marks, opening::NEWEST - 1).await
+        Self::open_at_version(address, marks, opening::NEWEST - 1).await
     }
 
     /// Creates a ledger with the tables of the given version.
-    async fn open_of_version(address: &PostgresAddress, marks: &Path, version: i64) -> Result<Self, LedgerError> {
+    async fn open_at_version(address: &PostgresAddress, marks: &Path, version: i64) -> Result<Self, LedgerError> {
         opening::ensure_tables(address, version).await?;
         Self::open(address, marks).await
     }
@@ -100,7 +100,7 @@ async fn process_waits_for_an_absent_database() {
     std::fs::rename(&away, &here).unwrap();
     change.await.unwrap();
     goes_away().await;
-    let mut look = Box::pin(ledger.ensure_sendable());
+    let mut look = Box::pin(ledger.ensure_can_send());
     let early = tokio::time::timeout(soon, &mut look).await;
     assert!(early.is_err(), "the check whether the ledger is the newest: {early:?}");
     std::fs::rename(&away, &here).unwrap();
@@ -126,7 +126,7 @@ async fn write_is_applied_once_if_the_connection_drops() {
     assert_eq!((attempts.load(Ordering::Relaxed), count_profiles(&ledger).await), (2, 1));
 }
 
-/// Returns the number of the attempt; the first attempt is cut off.
+/// Cuts the connection at the first attempt. Returns the number of earlier attempts.
 async fn cut_connection_once(reader: &mut PgConnection, attempts: &AtomicU32) -> Result<u32, StatementError> {
     let attempt = attempts.fetch_add(1, Ordering::Relaxed);
     if attempt == 0 {
@@ -226,7 +226,7 @@ async fn previous_tables_are_used_until_upgraded() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(PostgresLedger::upgrade_tables(&address).await.unwrap(), None, "there is no ledger");
     let before = opening::WITH_REPEATS - 1;
-    let at_work = PostgresLedger::open_of_version(&address, folder.path(), before).await.unwrap();
+    let at_work = PostgresLedger::open_at_version(&address, folder.path(), before).await.unwrap();
     let has_table = async |name: &str| {
         let mut reader = at_work.reader().await.unwrap();
         let exists: bool = scalar("SELECT to_regclass('campaign.' || $1) IS NOT NULL")
@@ -276,7 +276,7 @@ async fn upgrade_records_chains_and_recounts_receipts() {
     let Some(cluster) = Cluster::shared() else { return };
     let address = PostgresAddress::parse(&cluster.create_database()).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let earlier = PostgresLedger::open_of_version(&address, folder.path(), opening::WITH_CHAINS - 1).await.unwrap();
+    let earlier = PostgresLedger::open_at_version(&address, folder.path(), opening::WITH_CHAINS - 1).await.unwrap();
     let scene = Scene::with_run(Arc::new(earlier), &new_run(1)).await;
     let frozen =
         r#"{"brief": {"name": "sale", "content": {"kind": "pipeline", "stages": [{"rcs": {}}, {"sms": {}}]}}}"#;

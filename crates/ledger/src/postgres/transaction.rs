@@ -152,13 +152,13 @@ impl DatabaseWait {
 }
 
 /// Retries an operation while the database is unavailable.
-pub(super) async fn retry_while_unavailable<T, F>(place: &Arc<str>, ask: impl Fn() -> F) -> sqlx::Result<T>
+pub(super) async fn retry_while_unavailable<T, F>(place: &Arc<str>, operation: impl Fn() -> F) -> sqlx::Result<T>
 where
     F: Future<Output = sqlx::Result<T>>,
 {
     let mut waiting = DatabaseWait::new(Arc::clone(place));
     loop {
-        match ask().await {
+        match operation().await {
             Err(error) if waiting.wait_for_recovery(&error).await => {}
             result => return result,
         }
@@ -167,15 +167,16 @@ where
 
 /// Retries an operation while opening a database. Fails at once if no server ever answered at this address, because the
 /// address might be wrong.
-pub(super) async fn retry_if_reached<T, F>(address: &PostgresAddress, ask: impl Fn() -> F) -> sqlx::Result<T>
+pub(super) async fn retry_if_reached<T, F>(address: &PostgresAddress, operation: impl Fn() -> F) -> sqlx::Result<T>
 where
     F: Future<Output = sqlx::Result<T>>,
 {
     let mut waiting = DatabaseWait::new(address.display_name().into());
     loop {
-        match ask().await {
+        match operation().await {
             Err(error)
-                if (address.was_reached() || proves_server(&error)) && waiting.wait_for_recovery(&error).await => {}
+                if (address.was_reached() || proves_server_exists(&error))
+                    && waiting.wait_for_recovery(&error).await => {}
             result => return result,
         }
     }
@@ -228,7 +229,7 @@ pub(super) fn is_transient(error: &sqlx::Error) -> bool {
 }
 
 /// Whether an error proves that there is a server: it is starting, stopping or full, or it broke the connection.
-fn proves_server(error: &sqlx::Error) -> bool {
+fn proves_server_exists(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Database(error) => {
             let code = error.code().unwrap_or_default().into_owned();

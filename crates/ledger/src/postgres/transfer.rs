@@ -14,7 +14,7 @@ use sqlx::{AssertSqlSafe, Connection as _, PgPool, Postgres, Row as _, Sqlite, T
 use tokio::runtime::Handle;
 
 use super::address::PostgresAddress;
-use super::copies::{copy_in, read_packed_shard};
+use super::copies::{copy_in, pack_next_shard};
 use super::dialect::{self, storage_error};
 use super::ledger::PostgresLedger;
 use super::sql::{query, scalar};
@@ -308,7 +308,7 @@ async fn copy_list(mut transaction: TakeoverTransaction, run: &Run, copies: Copi
         let key: i64 = runtime.block_on(began).map_err(io::Error::other)?;
         let mut list = copies.open_list()?;
         for number in 0_i64.. {
-            let Some(shard) = read_packed_shard(&mut list.by_ref())? else { break };
+            let Some(shard) = pack_next_shard(&mut list.by_ref())? else { break };
             runtime.block_on(copy_in(&mut transaction, key, number, &[shard])).map_err(io::Error::other)?;
         }
         Ok(transaction)

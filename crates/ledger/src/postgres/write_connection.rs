@@ -199,7 +199,7 @@ impl WriteConnection {
     }
 }
 
-/// Refuses a ledger that is older than this process has already seen it.
+/// Refuses a ledger that is older than the state that this process has already seen.
 pub(super) fn ensure_not_behind(place: &str, mark: HighWaterMark, known: HighWaterMark) -> Result<(), LedgerError> {
     mark.find_mismatch(&MarkReading::Marks(vec![known])).map_or(Ok(()), |reason| refuse_ledger(place, reason))
 }

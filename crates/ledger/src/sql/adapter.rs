@@ -10,7 +10,7 @@ use super::runs::{self, InitialRunState};
 use super::writer::ChangeWork;
 use super::{StatementError, read_ledger};
 use super::{approvals, contacts, envelopes, events, forgetting, guards, limits, schedules, suppression};
-use crate::encoding::{rewrite_event, rewrite_opt_out};
+use crate::encoding::{downgrade_event, downgrade_opt_out};
 use crate::rules::check_lock;
 use crate::{
     Allowance, AskedRow, BlockRequest, CampaignLock, CampaignLockInfo, Claim, Copies, CopiesPurpose, DamagedRun,
@@ -30,7 +30,7 @@ impl Ledger for Adapter {
         let new = NewRun { suppression: self.to_storable_policy(new.suppression), ..new.clone() };
         let occurrence = occurrence.cloned();
         Box::pin(async move {
-            self.ensure_sendable().await?;
+            self.ensure_can_send().await?;
             self.write(move |connection, _| {
                 let (new, occurrence) = (new.clone(), occurrence.clone());
                 Box::pin(async move {
@@ -127,16 +127,16 @@ impl Ledger for Adapter {
     }
 
     fn list_stray_copies(&self) -> LedgerFuture<'_, Vec<StrayCopies>> {
-        Box::pin(self.find_strays())
+        Box::pin(self.find_stray_copies())
     }
 
     fn set_copies_aside<'a>(&'a self, run: &'a str) -> LedgerFuture<'a, String> {
-        Box::pin(self.rename_stray(run))
+        Box::pin(self.rename_stray_copies(run))
     }
 
     fn claim_run<'a>(&'a self, lock: &'a CampaignLock, run: RunId) -> LedgerFuture<'a, Claim> {
         Box::pin(async move {
-            self.ensure_sendable().await?;
+            self.ensure_can_send().await?;
             // No process can occupy the locked places meanwhile. Processes at other places keep the blocks that they
             // draw.
             let (known, vacant, _locks) = self.lock_vacant_places(run).await?;
@@ -147,7 +147,7 @@ impl Ledger for Adapter {
 
     fn draw_block<'a>(&'a self, shared: &'a SharedRun, request: BlockRequest) -> LedgerFuture<'a, DrawOutcome> {
         Box::pin(async move {
-            self.ensure_sendable().await?;
+            self.ensure_can_send().await?;
             let (place, lock) = blocks::lock_first_vacant_place(self, &shared.campaign, &shared.account).await?;
             let shared = SharedRun { suppression: self.to_storable_policy(shared.suppression), ..shared.clone() };
             let (epoch, random) = (Epoch(rand::random()), rand::random());
@@ -204,7 +204,7 @@ impl Ledger for Adapter {
 
     fn settle_envelope(&self, mut settlement: Settlement) -> LedgerFuture<'_, ()> {
         if !self.supports_all_scopes() {
-            settlement.opt_outs.iter_mut().for_each(rewrite_opt_out);
+            settlement.opt_outs.iter_mut().for_each(downgrade_opt_out);
         }
         let settlement = Arc::new(settlement);
         Box::pin(self.write_batched(|slot| ChangeWork::Settle(settlement, slot)))
@@ -238,7 +238,7 @@ impl Ledger for Adapter {
     }
 
     fn load_excluded_rows(&self, run: RunId) -> LedgerFuture<'_, ExcludedRows> {
-        Box::pin(async move { read_ledger!(self, events::load_skipped_rows, run) })
+        Box::pin(async move { read_ledger!(self, events::load_excluded_rows, run) })
     }
 
     fn load_numbers<'a>(&'a self, filter: NumberFilter<'a>) -> LedgerFuture<'a, NumberSet> {
@@ -261,7 +261,7 @@ impl Ledger for Adapter {
         if let RowUpdate::Events(events) = &mut update
             && !self.supports_chains()
         {
-            events.iter_mut().for_each(rewrite_event);
+            events.iter_mut().for_each(downgrade_event);
         }
         Box::pin(
             self.write(move |connection, now| Box::pin(events::apply_update(connection, now, lease, update.clone()))),

@@ -267,7 +267,7 @@ fn block_checksum(run: RunId, BlockIds { rows, first }: BlockIds) -> Checksum {
 }
 
 /// Whether these rows belong to a block of this lease.
-pub(super) async fn are_leased(
+pub(super) async fn are_rows_leased(
     connection: &mut Connection,
     Lease { run, epoch, .. }: Lease,
     RowSpan { first, last }: RowSpan,
@@ -356,8 +356,8 @@ pub(super) async fn retain_occupied(
     Ok(owned)
 }
 
-/// Locks the vacant ones of these places, and returns their numbers and locks. No process can occupy them while the
-/// locks are held.
+/// Locks those of these places that are vacant, and returns their numbers and locks. No process can occupy them while
+/// the locks are held.
 pub(super) async fn lock_vacant_places(
     ledger: &Adapter,
     run: &Run,

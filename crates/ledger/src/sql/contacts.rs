@@ -197,7 +197,7 @@ pub(super) async fn hash_contact_number(
 }
 
 /// Replaces the numbers of a run with their hashes before its envelopes are deleted.
-pub(super) async fn purge_contacts(
+pub(super) async fn hash_run_contacts(
     connection: &mut Connection,
     now: Now,
     run: RunId,

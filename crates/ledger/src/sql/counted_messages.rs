@@ -76,11 +76,11 @@ pub(super) async fn has_receipts_of_unsent_rows(
     Ok(!receipts::load_receipts_of_rows(connection, run, &unsent).await?.is_empty())
 }
 
-/// Counts messages that count only because of newly stored receipts. A message has a row and a retry
-/// order.
+/// Discards the totals of a run and refreshes the contacts if any of these messages counts only because of newly stored
+/// receipts. A message has a row and a retry order.
 ///
 /// Damaged records do not prevent the storage of receipts: the next reader of the limits reports the damage.
-pub(super) async fn count_proven_messages(
+pub(super) async fn reset_after_receipts(
     connection: &mut Connection,
     accepted: &mut AcceptedRows,
     run: RunId,
@@ -132,11 +132,11 @@ async fn load_listed_envelopes(
     }
     let records =
         query(SELECT_LISTED_ENVELOPES).bind(run.0).bind(json!(envelopes).to_string()).fetch_all(connection).await?;
-    records.iter().filter_map(skip_damaged).collect()
+    records.iter().filter_map(read_intact_envelope).collect()
 }
 
 /// Reads an envelope. `None` if it is damaged.
-fn skip_damaged(record: &Record) -> Option<Result<EnvelopeRecord, StatementError>> {
+fn read_intact_envelope(record: &Record) -> Option<Result<EnvelopeRecord, StatementError>> {
     match envelope_from_row(record) {
         Err(StatementError::Ledger(_)) => None,
         read => Some(read),
@@ -198,7 +198,7 @@ impl AcceptedRows {
             for record in &records {
                 known.spans.insert(read_u32(record, "envelope")?, read_row_span(record)?);
             }
-            for record in records.iter().filter_map(skip_damaged) {
+            for record in records.iter().filter_map(read_intact_envelope) {
                 known.add_envelope(&record?);
             }
         }

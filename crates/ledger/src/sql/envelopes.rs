@@ -110,13 +110,13 @@ pub(super) async fn begin_envelope(
         let run = runs::load_run(&mut *connection, lease.run).await?;
         let leased = run.may_send_whole_run(lease)
             || run.may_send_drawn_rows()
-                && blocks::are_leased(&mut *connection, lease, row_range(&intent.rows)).await?;
+                && blocks::are_rows_leased(&mut *connection, lease, row_range(&intent.rows)).await?;
         if let Some(refusal) = find_refusal(&run, leased) {
             return Ok(refusal);
         }
         let opted_out = suppression::find_opted_out_rows(connection, &run, &intent.rows).await?;
         if !opted_out.is_empty() {
-            events::insert_skipped_rows(connection, run.key, &ExcludedRows::from_skipped(&opted_out, OPTED_OUT))
+            events::insert_excluded_rows(connection, run.key, &ExcludedRows::from_skipped(&opted_out, OPTED_OUT))
                 .await?;
             return Ok(Permit::OptedOut(opted_out));
         }
@@ -267,7 +267,7 @@ pub(super) async fn settle_envelope(
 /// Recounts the states of an ended run from its envelopes.
 async fn recount_run(connection: &mut Connection, key: RunId) -> Result<(), StatementError> {
     let run = runs::load_run(&mut *connection, key).await?;
-    let excluded = events::load_skipped_rows(&mut *connection, key).await?;
+    let excluded = events::load_excluded_rows(&mut *connection, key).await?;
     let events = events::load_row_events(&mut *connection, key).await?.with_excluded_rows(&excluded);
     let mut states = RowStates::new(RunActivity::from_progress(run.progress, false), events);
     visit_envelopes(connection, key, |envelope| states.add_envelope(envelope)).await?;

@@ -42,7 +42,7 @@ async fn skip_rows(
     if !runs::load_run(&mut *connection, lease.run).await?.is_leased(lease) {
         return Ok(Ownership::Lost);
     }
-    insert_skipped_rows(connection, lease.run, &ExcludedRows::from_skipped(rows, reason)).await?;
+    insert_excluded_rows(connection, lease.run, &ExcludedRows::from_skipped(rows, reason)).await?;
     Ok(Ownership::Held)
 }
 
@@ -58,7 +58,8 @@ async fn record_events(
         // A worker of a sharded run records events for its rows.
         leased = !events.is_empty();
         for NewRowEvent { row, .. } in &events {
-            leased = leased && blocks::are_leased(&mut *connection, lease, RowSpan { first: *row, last: *row }).await?;
+            leased =
+                leased && blocks::are_rows_leased(&mut *connection, lease, RowSpan { first: *row, last: *row }).await?;
         }
     }
     if !leased {
@@ -120,7 +121,7 @@ async fn insert_events(
     }
     include_rows(connection, run, list_included_rows(events)).await?;
     limits::reset_after_events(connection, run, events).await?;
-    runs::update_run(connection, run, |run| run.apply_changes(events.iter().map(|event| &event.change))).await
+    runs::update_run(connection, run, |run| run.reopen_for_planned_rows(events.iter().map(|event| &event.change))).await
 }
 
 /// Removes the authors' reasons from decisions about these rows, and the number from stored gateway answers.
@@ -198,7 +199,7 @@ pub(super) async fn load_order_ids(reader: &mut Connection, run: RunId) -> Resul
     Ok(orders)
 }
 
-/// Stores the number of inquiries about each of these rows.
+/// Stores the inquiries about these rows: their number, their times and the last answer.
 pub(super) async fn store_inquiries(
     connection: &mut Connection,
     run: RunId,
@@ -227,7 +228,7 @@ pub(super) async fn store_inquiries(
     Ok(())
 }
 
-/// Loads the number of inquiries about each row of a run.
+/// Loads the inquiries about the rows of a run: their number, their times and the last answers.
 pub(super) async fn load_inquiries(reader: &mut Connection, run: RunId) -> Result<Vec<AskedRow>, StatementError> {
     let rows = query(
         "SELECT row, envelope, asked, negatives, first_at, last_at, negative_at, answer FROM questions
@@ -270,27 +271,27 @@ fn unreadable_change(error: postcard::Error) -> StatementError {
     LedgerError::Unreadable(error.to_string()).into()
 }
 
-/// Adds skipped rows.
-pub(super) async fn insert_skipped_rows(
+/// Adds skipped or invalid rows of a run.
+pub(super) async fn insert_excluded_rows(
     connection: &mut Connection,
     run: RunId,
-    left_out: &ExcludedRows,
+    excluded: &ExcludedRows,
 ) -> Result<(), StatementError> {
-    for (state, reason, rows) in left_out.sets() {
+    for (state, reason, rows) in excluded.sets() {
         let packed = pack_set(rows)?;
         query("INSERT INTO left_out (run, state, reason, rows, sum) VALUES ($1, $2, $3, $4, $5)")
             .bind(run.0)
             .bind(state.name())
             .bind(reason)
             .bind(&packed)
-            .bind(skipped_rows_checksum(run, state.name(), reason, &packed).finish())
+            .bind(excluded_rows_checksum(run, state.name(), reason, &packed).finish())
             .execute(&mut *connection)
             .await?;
     }
     Ok(())
 }
 
-/// Removes these rows from the skipped rows, except the rows of forgotten recipients.
+/// Removes these rows from the excluded rows, except the rows of forgotten recipients.
 async fn include_rows(connection: &mut Connection, run: RunId, mut rows: RoaringBitmap) -> Result<(), StatementError> {
     if rows.is_empty() {
         return Ok(());
@@ -300,16 +301,16 @@ async fn include_rows(connection: &mut Connection, run: RunId, mut rows: Roaring
     for row in forgotten {
         rows.remove(to_u32(row)?);
     }
-    let mut left_out = load_skipped_rows(&mut *connection, run).await?;
+    let mut left_out = load_excluded_rows(&mut *connection, run).await?;
     if left_out.remove_rows(&rows) {
         query("DELETE FROM left_out WHERE run = $1").bind(run.0).execute(&mut *connection).await?;
-        insert_skipped_rows(connection, run, &left_out).await?;
+        insert_excluded_rows(connection, run, &left_out).await?;
     }
     Ok(())
 }
 
-/// Loads the skipped rows with their reasons.
-pub(super) async fn load_skipped_rows(reader: &mut Connection, run: RunId) -> Result<ExcludedRows, StatementError> {
+/// Loads the excluded rows with their reasons.
+pub(super) async fn load_excluded_rows(reader: &mut Connection, run: RunId) -> Result<ExcludedRows, StatementError> {
     let rows = query("SELECT state, reason, rows, sum FROM left_out WHERE run = $1 ORDER BY rowid")
         .bind(run.0)
         .fetch_all(reader)
@@ -318,7 +319,7 @@ pub(super) async fn load_skipped_rows(reader: &mut Connection, run: RunId) -> Re
     for row in rows {
         let (name, reason): (&str, &str) = (row.try_get("state")?, row.try_get("reason")?);
         let packed: &[u8] = row.try_get("rows")?;
-        if !skipped_rows_checksum(run, name, reason, packed).matches(row.try_get("sum")?) {
+        if !excluded_rows_checksum(run, name, reason, packed).matches(row.try_get("sum")?) {
             return Err(LedgerError::Damaged { what: "the record of skipped rows".to_owned() }.into());
         }
         let state =
@@ -328,6 +329,6 @@ pub(super) async fn load_skipped_rows(reader: &mut Connection, run: RunId) -> Re
     Ok(left_out)
 }
 
-fn skipped_rows_checksum(run: RunId, state: &str, reason: &str, rows: &[u8]) -> Checksum {
+fn excluded_rows_checksum(run: RunId, state: &str, reason: &str, rows: &[u8]) -> Checksum {
     Checksum::for_table("left_out").with_number(run.0).with_text(state).with_text(reason).with_bytes(rows)
 }

@@ -55,7 +55,7 @@ impl Forgetting for Adapter {
                 self.remove_copies(run).await?;
                 failpoint::pass("purge.discarded");
             }
-            self.overwrite_deleted().await
+            self.overwrite_deleted_data().await
         })
     }
 }
@@ -86,10 +86,10 @@ async fn forget_recipient(
         if with_consents {
             consents::erase_evidence(connection, *run, rows).await?;
         }
-        let out = events::load_skipped_rows(&mut *connection, *run).await?.rows();
+        let out = events::load_excluded_rows(&mut *connection, *run).await?.rows();
         let mut more = ExcludedRows::default();
         (rows - out).iter().for_each(|row| more.insert(Row::new(row), RowState::Skipped, OPTED_OUT));
-        events::insert_skipped_rows(connection, *run, &more).await?;
+        events::insert_excluded_rows(connection, *run, &more).await?;
         for row in rows {
             query(
                 "INSERT INTO forgotten_rows (run, row, waits) VALUES ($1, $2, TRUE)
@@ -216,7 +216,7 @@ async fn purge_run(
     let key = load_or_create_key(connection).await?;
     // The spending of a run is computed from its envelopes while they exist.
     limits::freeze_spending(connection, run).await?;
-    contacts::purge_contacts(connection, now, run, &key).await?;
+    contacts::hash_run_contacts(connection, now, run, &key).await?;
     store_guarded_numbers(connection, run, &cancelled, &key).await?;
     for table in PURGED_TABLES {
         let statement = format!("DELETE FROM {table} WHERE run = $1");

@@ -38,12 +38,12 @@ pub(super) async fn apply_bounds(
 ) -> Result<Option<Permit>, StatementError> {
     let abroad = rules::find_rows_outside_countries(intent.bounds.as_deref(), &intent.rows);
     if !abroad.is_empty() {
-        events::insert_skipped_rows(connection, run.key, &ExcludedRows::from_skipped(&abroad, COUNTRY)).await?;
+        events::insert_excluded_rows(connection, run.key, &ExcludedRows::from_skipped(&abroad, COUNTRY)).await?;
         return Ok(Some(Permit::OutsideCountries(abroad)));
     }
     let capped = contacts::find_rows_over_cap(connection, now, run, intent).await?;
     if !capped.is_empty() {
-        events::insert_skipped_rows(connection, run.key, &ExcludedRows::from_skipped(&capped, CAPPED)).await?;
+        events::insert_excluded_rows(connection, run.key, &ExcludedRows::from_skipped(&capped, CAPPED)).await?;
         return Ok(Some(Permit::Capped(capped)));
     }
     let Some(bounds) = &intent.bounds else { return Ok(None) };
@@ -116,7 +116,7 @@ pub(super) async fn reset_envelopes(
     Ok(())
 }
 
-/// Whether the ledger stores sums of a run, or an index of contacts that includes the run's messages.
+/// Whether the ledger stores totals of a run, or an index of contacts that includes the run's messages.
 pub(super) async fn has_counts(connection: &mut Connection, run: RunId) -> Result<bool, StatementError> {
     let exists = scalar(
         "SELECT EXISTS (SELECT 1 FROM spending WHERE run = $1) OR EXISTS (SELECT 1 FROM days WHERE run = $1)
@@ -209,7 +209,7 @@ macro_rules! select_runs_in_scope {
 }
 
 /// Binds a run and its scope to a statement of `select_runs_in_scope!`.
-fn query_scope(statement: &'static str, run: &Run) -> SqlStatement {
+fn bind_scope(statement: &'static str, run: &Run) -> SqlStatement {
     let scope = BudgetScope::for_run(run);
     query(statement)
         .bind(run.key.0)
@@ -221,7 +221,7 @@ fn query_scope(statement: &'static str, run: &Run) -> SqlStatement {
 /// Loads the spending of a run and of the other runs with the same budget.
 async fn load_spending(connection: &mut Connection, run: &Run) -> Result<(Spending, Spending), StatementError> {
     let statement = select_runs_in_scope!("spending.recipients, spending.cost", "spending ON spending.run = runs.key");
-    let runs = query_scope(statement, run).fetch_all(&mut *connection).await?;
+    let runs = bind_scope(statement, run).fetch_all(&mut *connection).await?;
     let (mut run_spending, mut others) = (Spending::default(), Spending::default());
     for row in runs {
         let (key, has_owner): (i64, bool) = (row.try_get(0)?, row.try_get(1)?);
@@ -348,7 +348,7 @@ async fn load_sent_by_day(
     per_day: &DailyLimits,
 ) -> Result<BTreeMap<Date, u64>, StatementError> {
     let statement = select_runs_in_scope!("days.day, days.sent", "days ON days.run = runs.key AND days.zone = $5");
-    let found = query_scope(statement, run).bind(per_day.zone_name()).fetch_all(&mut *connection).await?;
+    let found = bind_scope(statement, run).bind(per_day.zone_name()).fetch_all(&mut *connection).await?;
     let mut totals = BTreeMap::<Date, u64>::new();
     for row in found {
         let (key, has_owner) = (RunId(row.try_get(0)?), row.try_get::<bool, _>(1)?);
@@ -435,19 +435,19 @@ pub(super) async fn reserve_rate(
     Ok(reservation.wait)
 }
 
-/// Reserves a rate-limit slot for an assistant's inquiry, if a slot becomes free within `longest`.
+/// Reserves a rate-limit slot for an assistant's inquiry, if a slot becomes free within `longest_wait`.
 async fn reserve_inquiry(
     connection: &mut Connection,
     now: Now,
     account: &Allowance,
-    longest: Duration,
+    longest_wait: Duration,
 ) -> Result<SlotPermit, StatementError> {
     let inquiries = inquiry_account_name(&account.name);
     let before = InquiryRateLimit {
         account: load_rate_limit(connection, &account.name).await?,
         inquiries: load_rate_limit(connection, &inquiries).await?,
     };
-    let (after, permit) = before.reserve_inquiry(now.0, account.rate, longest);
+    let (after, permit) = before.reserve_inquiry(now.0, account.rate, longest_wait);
     if after.account != before.account {
         store_rate_limit(connection, &account.name, after.account).await?;
     }

@@ -25,7 +25,7 @@ impl LedgerMaintenance for Adapter {
 
     fn check_integrity(&self) -> BoxFuture<'_, IntegrityReport> {
         Box::pin(async move {
-            let storage = self.ensure_sendable().await;
+            let storage = self.ensure_can_send().await;
             let (with_rules, with_consents) = (self.supports_approval_rules(), self.supports_consents());
             IntegrityReport { storage, records: read_ledger!(self, find_damaged_records, with_rules, with_consents) }
         })

@@ -23,7 +23,10 @@ impl NotificationQueue for Adapter {
             // A server asks every second, and every write is a commit.
             match read_ledger!(self, is_any_due, self.now(), interval)? {
                 true => {
-                    self.write(move |connection, now| Box::pin(take_due(connection, now, interval, reserved_for))).await
+                    self.write(move |connection, now| {
+                        Box::pin(take_due_notifications(connection, now, interval, reserved_for))
+                    })
+                    .await
                 }
                 false => Ok(Vec::new()),
             }
@@ -101,7 +104,7 @@ async fn is_any_due(reader: &mut Connection, now: Now, interval: Duration) -> Re
     Ok(found.fetch_one(reader).await?)
 }
 
-async fn take_due(
+async fn take_due_notifications(
     connection: &mut Connection,
     now: Now,
     interval: Duration,

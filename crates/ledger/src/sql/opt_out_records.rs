@@ -99,7 +99,7 @@ impl<'a> OptOutColumns<'a> {
     }
 }
 
-/// When, by whom and why an entry was removed. `None` for an active entry.
+/// The time, author and reason of an entry's removal. `None` for an active entry.
 pub(super) fn end_from_row(row: &Record) -> Result<Option<OptOutEnd>, StatementError> {
     let Some(at) = row.try_get::<Option<i64>, _>("removed_at")? else { return Ok(None) };
     Ok(Some(OptOutEnd {
@@ -136,8 +136,8 @@ pub(super) fn opt_out_to_json(opt_out: &OptOut) -> serde_json::Value {
 
 /// The latest repetition of an active entry.
 ///
-/// The column `removed_why` holds it as JSON until the entry ends. It is not part of the entry's checksum, so that
-/// processes of earlier versions can still read the entry.
+/// Until the entry ends, the column `removed_why` holds the repetition as JSON. The repetition is not part of the
+/// entry's checksum, so that processes of earlier versions can still read the entry.
 pub(super) fn repetition_from_row(row: &Record) -> Result<Option<OptOut>, StatementError> {
     if row.try_get::<Option<i64>, _>("removed_at")?.is_some() {
         return Ok(None);

@@ -17,8 +17,8 @@ use super::writer::ChangeWork;
 use super::{Now, StatementError, query, read_ledger, scalar};
 use super::{runs, suppression};
 use crate::encoding::Checksum;
+use crate::encoding::{downgrade_opt_out, downgrade_receipt};
 use crate::encoding::{pack_list, unpack_list};
-use crate::encoding::{rewrite_opt_out, rewrite_receipt};
 use crate::receipts::add_receipt;
 use crate::rules::erase_texts_from_receipt;
 use crate::{LedgerError, LedgerFuture, NewReceipt, ReceiptOutcome, ReceiptStore, RowReceipts, RunId, StoredReceipt};
@@ -35,16 +35,16 @@ const CHUNKS_PER_STATEMENT: usize = 256;
 impl ReceiptStore for Adapter {
     fn store_receipts(&self, mut receipts: Vec<NewReceipt>) -> LedgerFuture<'_, Vec<ReceiptOutcome>> {
         if !self.supports_chains() {
-            receipts.iter_mut().for_each(rewrite_receipt);
+            receipts.iter_mut().for_each(downgrade_receipt);
         }
         if !self.supports_all_scopes() {
-            receipts.iter_mut().filter_map(|new| new.opt_out.as_mut()).for_each(rewrite_opt_out);
+            receipts.iter_mut().filter_map(|new| new.opt_out.as_mut()).for_each(downgrade_opt_out);
         }
         let receipts = receipts.into();
         Box::pin(self.write_batched(|outcomes| ChangeWork::StoreReceipts(receipts, outcomes)))
     }
 
-    fn remember_secrets<'a>(
+    fn remember_check_values<'a>(
         &'a self,
         address: &'a str,
         check_values: Option<Vec<String>>,
@@ -115,7 +115,7 @@ async fn store_receipts(
     for (mut chunk, (_, new)) in known.into_iter().zip(chunks) {
         let before = chunk.added;
         for (index, mut new) in new {
-            new.limit_wishes(chunk.rows.get(&new.row).map_or(&[], Vec::as_slice));
+            new.limit_wish_times(chunk.rows.get(&new.row).map_or(&[], Vec::as_slice));
             let NewReceipt { run, row, order, receipt, opt_out, opt_in } = new;
             opted_out.extend(opt_out);
             opted_in.extend(opt_in);
@@ -134,10 +134,10 @@ async fn store_receipts(
         ReceiptChunk::write_chunks(&mut *connection, chunks).await?;
     }
     for (run, messages) in proofs {
-        counted_messages::count_proven_messages(connection, accepted, run, &messages).await?;
+        counted_messages::reset_after_receipts(connection, accepted, run, &messages).await?;
     }
     if !opted_out.is_empty() {
-        let opted_out = suppression::drop_ended(connection, opted_out).await?;
+        let opted_out = suppression::drop_ended_opt_outs(connection, opted_out).await?;
         suppression::insert_opt_outs(connection, &opted_out).await?;
     }
     if !opted_in.is_empty() {

@@ -75,7 +75,7 @@ pub(super) async fn insert_run(
     .bind(to_signed(new.suppression.version))
     .fetch_one(&mut *connection)
     .await?;
-    events::insert_skipped_rows(connection, RunId(key), &new.excluded).await?;
+    events::insert_excluded_rows(connection, RunId(key), &new.excluded).await?;
     if new.live && new.suppression.loopback {
         remember_loopback(connection, &new.gateway).await?;
     }

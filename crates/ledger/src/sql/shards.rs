@@ -33,7 +33,7 @@ impl ShardStore for Adapter {
     fn register_worker<'a>(&'a self, run: &'a Run, by: String) -> LedgerFuture<'a, Option<ShardWorker>> {
         Box::pin(async move {
             let Some(sharding) = run.sharding.as_ref().map(|sharding| sharding.id) else { return Ok(None) };
-            self.ensure_sendable().await?;
+            self.ensure_can_send().await?;
             let (place, lock) = blocks::lock_first_vacant_place(self, &run.campaign, &run.account).await?;
             let lease = Lease { run: run.key, rows: run.row_span(), epoch: Epoch(rand::random()) };
             self.bind_lease(lease.epoch, &run::place_name(&run.campaign, &run.account, place));

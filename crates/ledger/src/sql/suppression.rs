@@ -235,7 +235,7 @@ async fn keep_repetitions<'o>(
 }
 
 /// Drops opt-outs in replies that a later opt-in has already ended.
-pub(super) async fn drop_ended(
+pub(super) async fn drop_ended_opt_outs(
     connection: &mut Connection,
     opt_outs: Vec<OptOut>,
 ) -> Result<Vec<OptOut>, StatementError> {

@@ -222,7 +222,7 @@ impl ReadyBackup {
         MarkFile::open(&high_water_mark::mark_path(&ready.ledger_file()), mark)
             .map_err(|error| ready.restore_error(&error))?;
         let ledger = ready.open_ledger(jiff::Timestamp::now).await?;
-        let (sound, risks) = (ledger.ensure_sendable().await, ledger.load_risks().await);
+        let (sound, risks) = (ledger.ensure_can_send().await, ledger.load_risks().await);
         ledger.close().await;
         sound.map_err(|error| ready.restore_error(&error.reason()))?;
         match risks?.backup {
@@ -303,7 +303,7 @@ impl SqliteLedger {
     /// # Errors
     /// If the ledger is outdated or damaged, or another process uses it.
     pub(crate) async fn begin_handover(&self) -> Result<Handover, LedgerError> {
-        self.ensure_sendable().await?;
+        self.ensure_can_send().await?;
         let mut writer = self.open_write_connection().await?;
         writer.begin_transaction().await?;
         // Checked while holding the write lock, so that no process starts in between.

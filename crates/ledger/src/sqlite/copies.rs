@@ -34,15 +34,15 @@ impl SqliteLedger {
     }
 
     /// Finds copies whose runs are not in the ledger.
-    pub(super) async fn find_strays(&self) -> Result<Vec<StrayCopies>, LedgerError> {
+    pub(super) async fn find_stray_copies(&self) -> Result<Vec<StrayCopies>, LedgerError> {
         let known = sqlx::query_scalar("SELECT campaign || '@' || number FROM runs").fetch_all(&self.readers).await;
         let known: Vec<String> = known.map_err(|error| storage_error(&self.path, &error))?;
         Ok(list_strays(&self.path, &known))
     }
 
     /// Renames the copies of an unknown run and returns the new path.
-    pub(super) async fn rename_stray(&self, run: &str) -> Result<String, LedgerError> {
-        rename_stray(&self.path, run)
+    pub(super) async fn rename_stray_copies(&self, run: &str) -> Result<String, LedgerError> {
+        rename_stray_copies(&self.path, run)
     }
 
     /// Overwrites and removes the copies of a run, if there are any.
@@ -311,7 +311,7 @@ pub(super) fn list_strays(ledger: &Path, known: &[String]) -> Vec<StrayCopies> {
 }
 
 /// Renames the copies of an unknown run and returns the new path.
-pub(super) fn rename_stray(ledger: &Path, run: &str) -> Result<String, LedgerError> {
+pub(super) fn rename_stray_copies(ledger: &Path, run: &str) -> Result<String, LedgerError> {
     let folder = copies_folder(ledger).join(run);
     let failed =
         |error: io::Error| LedgerError::from_storage(&folder.display(), &format!("it cannot be renamed: {error}"));

@@ -67,7 +67,7 @@ impl SqliteLedger {
     /// # Errors
     /// If the folder cannot be renamed.
     pub fn rename_copies_without_ledger(path: &Path, run: &str) -> Result<String, LedgerError> {
-        copies::rename_stray(path, run)
+        copies::rename_stray_copies(path, run)
     }
 
     /// Opens the ledger at `path`, or creates it with access for its owner only.
@@ -199,7 +199,7 @@ impl SqliteLedger {
     }
 
     /// Refuses to send unless this ledger is the newest and its file is sound.
-    pub(super) async fn ensure_sendable(&self) -> Result<(), LedgerError> {
+    pub(super) async fn ensure_can_send(&self) -> Result<(), LedgerError> {
         self.ensure_newest()?;
         check_integrity(&self.readers, &self.path).await
     }
@@ -247,8 +247,7 @@ pub(super) async fn adopt_ledger(path: &Path, known: &MarkReading, clock: TimeSo
         .await
         .map_err(failed)?;
     let current = load_mark(&mut writer.connection).await.map_err(failed)?;
-    let accepted =
-        HighWaterMark { id: current.id, generation: known.furthest_generation().max(current.generation) + 1 };
+    let accepted = HighWaterMark { id: current.id, generation: known.highest_generation().max(current.generation) + 1 };
     sqlx::query("UPDATE identity SET generation = ?")
         .bind(accepted.generation)
         .execute(&mut writer.connection)
@@ -330,7 +329,7 @@ const RETRY_PAUSE: Duration = Duration::from_millis(20);
 
 impl SqliteLedger {
     /// Overwrites all freed space in the file and empties the log.
-    pub(super) async fn overwrite_deleted(&self) -> Result<(), LedgerError> {
+    pub(super) async fn overwrite_deleted_data(&self) -> Result<(), LedgerError> {
         if !self.is_free_space_overwritten().await? {
             // Earlier versions did not overwrite freed space.
             self.run_outside_transaction("VACUUM").await?;

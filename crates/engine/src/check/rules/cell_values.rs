@@ -96,7 +96,7 @@ pub fn check_row_anomalies(survey: &Survey) -> Vec<Finding> {
             RowAnomaly::EmptyGreeting => report_empty_greeting(rows),
             RowAnomaly::TakenForTrue => {
                 let name = find_column(column).map_or("", |column| column.name.as_str());
-                Some(expressions::report_taken_for_true(name, example, &place))
+                Some(expressions::report_truthy_cells(name, example, &place))
             }
             RowAnomaly::LoopedList => {
                 let name = find_column(column).map_or("", |column| column.name.as_str());

@@ -131,12 +131,12 @@ pub(in crate::check) fn key_rejected_finding(reason: String, key: &str) -> Findi
 }
 
 /// A warning that account data is unknown, with the reason.
-pub(in crate::check) fn online_unknown_finding(
+pub(in crate::check) fn unknown_account_data_finding(
     subject: &str,
-    unanswered: &InquiryFailure,
+    failure: &InquiryFailure,
     account: AccountTerms<'_>,
 ) -> Finding {
-    let finding = Finding::new(&ONLINE_UNKNOWN, format!("{subject} unknown: {}", unanswered.reason));
+    let finding = Finding::new(&ONLINE_UNKNOWN, format!("{subject} unknown: {}", failure.reason));
     finding.help(format!(
         "run `{}` and `{}` to try again; missing account data does not stop a run",
         account.balance, account.senders

@@ -43,11 +43,12 @@ define_rules! {
 const NEGATIVE_AND_POSITIVE: [(&str, &str); 6] =
     [("false", "true"), ("no", "yes"), ("n", "y"), ("0", "1"), ("off", "on"), ("ні", "так")];
 
-/// The comparisons of a text that no cell can match; `is_column` says whether a name is a column.
+/// Reports the comparisons of a text that no cell can match; `is_column` says whether a name is a column.
 pub(super) fn check_comparisons(text: &NamedTemplate, is_column: impl Fn(&str) -> bool) -> Vec<TextProblem> {
     let fails = find_number_comparisons(text);
-    let checks =
-        find_condition_checks(text).into_iter().filter(|check| is_cell(check, &is_column) && !fails.contains(check));
+    let checks = find_condition_checks(text)
+        .into_iter()
+        .filter(|check| refers_to_cell(check, &is_column) && !fails.contains(check));
     let problem = |check: ConditionCheck| {
         let name = &check.name;
         let (message, help) = match check.kind {
@@ -88,7 +89,7 @@ pub(in crate::check) fn find_failing_comparisons(
     let mut problems: Vec<TextProblem> = Vec::new();
     for text in texts {
         for check in find_number_comparisons(&text) {
-            if !is_cell(&check, is_column) {
+            if !refers_to_cell(&check, is_column) {
                 continue;
             }
             let ConditionCheck { name, kind: ConditionKind::IsNumber { corrected, .. }, span, .. } = check else {
@@ -105,8 +106,8 @@ pub(in crate::check) fn find_failing_comparisons(
     problems
 }
 
-/// Whether a check is about a cell; `is_column` says whether a name is a column.
-fn is_cell(check: &ConditionCheck, is_column: impl Fn(&str) -> bool) -> bool {
+/// Whether a condition check refers to a cell; `is_column` says whether a name is a column.
+fn refers_to_cell(check: &ConditionCheck, is_column: impl Fn(&str) -> bool) -> bool {
     match &check.column {
         ColumnName::Variable(name) => is_column(name),
         ColumnName::Header(_) => true,
@@ -120,7 +121,7 @@ pub(super) fn can_be_column(defined: &HashSet<String>, constants: &[&str], name:
 }
 
 /// A finding about cells that mean “no”, but count as true.
-pub(super) fn report_taken_for_true(name: &str, example: &str, rows: &str) -> Finding {
+pub(super) fn report_truthy_cells(name: &str, example: &str, rows: &str) -> Finding {
     let message =
         format!("`{{% if {name} %}}` is true in {rows}, where the cell is `{example}`: any text counts as true");
     let yes = NEGATIVE_AND_POSITIVE
@@ -140,10 +141,10 @@ pub(super) fn report_near_match(name: &str, expected: &str, example: &str, rows:
 
 /// Finds problems with the arguments of filters in a text.
 pub(super) fn check_filter_arguments(text: &NamedTemplate) -> Vec<TextProblem> {
-    find_filter_calls(text).iter().flat_map(|call| check_call(text, call)).collect()
+    find_filter_calls(text).iter().flat_map(|call| check_filter_call(text, call)).collect()
 }
 
-fn check_call(text: &NamedTemplate, call: &FilterCall) -> Vec<TextProblem> {
+fn check_filter_call(text: &NamedTemplate, call: &FilterCall) -> Vec<TextProblem> {
     let FilterCall { name, span, arguments, required, optional } = call;
     let known = || required.iter().chain(*optional).copied();
     let mut problems = Vec::new();
@@ -184,7 +185,7 @@ pub(super) fn check_unused_constants(campaign: &Campaign) -> Vec<Finding> {
     let constants = brief.constant_names();
     let known: Vec<&str> = used.iter().map(String::as_str).filter(|name| constants.contains(name)).collect();
     let variant_findings = |variant: &'_ MessageVariant| {
-        find_misspelt(variant, &used, &known)
+        find_misspelled_constants(variant, &used, &known)
             .into_iter()
             .map(|(name, suggestion)| {
                 let message = format!(
@@ -224,7 +225,7 @@ fn collect_used_names<'t>(
 }
 
 /// The unused constants of a variant, each with the name that was probably intended.
-fn find_misspelt<'v>(
+fn find_misspelled_constants<'v>(
     variant: &'v MessageVariant,
     used: &BTreeSet<String>,
     known: &[&'v str],
@@ -297,7 +298,7 @@ mod tests {
         let Some(used) = collect_used_names(texts.iter(), &mut load) else { return Vec::new() };
         let vars = headers.iter().map(|name| ((*name).to_owned(), String::new())).collect();
         let variant = MessageVariant { name: "a".into(), share: Percentage::WHOLE, content: None, vars };
-        let unused = find_misspelt(&variant, &used, constants);
+        let unused = find_misspelled_constants(&variant, &used, constants);
         unused.into_iter().map(|(name, suggestion)| (name.to_owned(), suggestion.to_owned())).collect()
     }
 

@@ -55,7 +55,7 @@ define_rules! {
     }
 }
 
-/// The malformed links in the constant parts of a text.
+/// Reports malformed links in the constant parts of a text.
 pub(super) fn check_broken_links(text: &NamedTemplate) -> Vec<TextProblem> {
     let spans = constant_parts(text).flat_map(|(part, at)| {
         let found = find_broken_links(part).into_iter();
@@ -107,33 +107,33 @@ fn find_broken_links(text: &str) -> Vec<Range<usize>> {
             .any(|right| scheme.trim_start_matches(|c: char| !c.is_alphanumeric()).eq_ignore_ascii_case(right));
         let blank = text[start + 2..].starts_with(char::is_whitespace);
         if is_misspelled_https && (!right || blank) {
-            found.push(word..find_end(text, start + 2));
+            found.push(word..find_link_end(text, start + 2));
         }
     }
     for (start, _) in text.to_ascii_lowercase().match_indices("http") {
         let rest = text[start + 4..].strip_prefix(['s', 'S']).unwrap_or(&text[start + 4..]);
         let one_slash = rest.starts_with(":/") && !rest.starts_with("://");
         if one_slash || rest.starts_with(":\\") || rest.starts_with(";/") && !rest.starts_with(";//") {
-            found.push(start..find_end(text, start));
+            found.push(start..find_link_end(text, start));
         }
     }
     found
 }
 
-fn find_end(text: &str, from: usize) -> usize {
+fn find_link_end(text: &str, from: usize) -> usize {
     text[from..].find(char::is_whitespace).map_or(text.len(), |length| from + length)
 }
 
 /// The prefixes of insecure links.
 const INSECURE_PREFIXES: [&str; 2] = ["http://", "www."];
 
-/// The insecure links in the constant part of a text.
+/// Reports insecure links in the constant parts of a text.
 pub(super) fn check_insecure_links(text: &NamedTemplate) -> Vec<TextProblem> {
     let parts = constant_parts(text).flat_map(|(part, at)| {
         let lower = part.to_ascii_lowercase();
         let found = INSECURE_PREFIXES.iter().flat_map(|beginning| {
             let starts =
-                lower.match_indices(beginning).map(|(start, _)| start).filter(|start| begins_a_word(part, *start));
+                lower.match_indices(beginning).map(|(start, _)| start).filter(|start| is_word_start(part, *start));
             starts.collect::<Vec<_>>()
         });
         found.map(|start| at.start + start..at.start + start + link_length(&part[start..])).collect::<Vec<_>>()
@@ -161,7 +161,7 @@ pub(in crate::check) fn is_insecure_link(cell: &str) -> bool {
     INSECURE_PREFIXES.iter().any(begins)
 }
 
-fn begins_a_word(text: &str, at: usize) -> bool {
+fn is_word_start(text: &str, at: usize) -> bool {
     !text[..at].ends_with(|c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '=' | '@'))
 }
 
@@ -178,7 +178,7 @@ const RESERVED_DOMAINS: [&str; 3] = ["example.com", "example.net", "example.org"
 /// address.
 pub(super) fn has_real_recipients(profile: &Profile) -> bool {
     let gateway = profile.base_url.host_and_port();
-    !profile.base_url.is_loopback() && !is_reserved(gateway.split(':').next().unwrap_or_default())
+    !profile.base_url.is_loopback() && !is_reserved_host(gateway.split(':').next().unwrap_or_default())
 }
 
 /// A finding about the example links in the texts, if real recipients would get them.
@@ -221,12 +221,12 @@ fn find_example_hosts(text: &str) -> impl Iterator<Item = (usize, &str)> {
     });
     placed.filter(|(start, word)| {
         let is_link = text[..*start].ends_with("://") || is_subdomain(word, "example") || word.starts_with("www.");
-        is_link && is_reserved(word)
+        is_link && is_reserved_host(word)
     })
 }
 
 /// Whether a host is in a reserved domain, which nobody can register.
-fn is_reserved(host: &str) -> bool {
+fn is_reserved_host(host: &str) -> bool {
     let is_one = |domain: &&str| host.eq_ignore_ascii_case(domain) || is_subdomain(host, domain);
     RESERVED_TLDS.iter().any(|domain| is_subdomain(host, domain)) || RESERVED_DOMAINS.iter().any(is_one)
 }
@@ -296,7 +296,7 @@ pub(super) fn check_constant_link(survey: &Survey, brief: &CampaignBrief) -> Opt
             .map(|(_, text)| &text.source)
     };
     let links = texts().filter(|source| source.contains("https://")).count();
-    let column = survey.columns.iter().find(|column| !column.is_used && is_code(&column.header))?;
+    let column = survey.columns.iter().find(|column| !column.is_used && is_code_header(&column.header))?;
     if links == 0 || survey.count_planned() < 2 {
         return None;
     }
@@ -304,7 +304,7 @@ pub(super) fn check_constant_link(survey: &Survey, brief: &CampaignBrief) -> Opt
     Some(Finding::new(&SAME_LINK, message).help("to see who opens the link, add the value of this column to the link"))
 }
 
-fn is_code(header: &str) -> bool {
+fn is_code_header(header: &str) -> bool {
     let header = header.to_lowercase();
     CODE_HEADER_WORDS.iter().any(|code| header.contains(code))
 }

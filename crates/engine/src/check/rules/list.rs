@@ -48,7 +48,7 @@ define_rules! {
     }
 }
 
-/// A note on how the list is read, in words such as "in the encoding Windows-1251".
+/// A note on how the list is read; `format` describes this, for example "in the encoding Windows-1251".
 pub fn list_format_note(list: &RecipientSource, format: &str) -> Finding {
     Finding::new(&LIST_FORM, format!("`{}` is read as follows: {format}", list))
 }
@@ -87,7 +87,7 @@ pub(super) fn check_unused_columns(survey: &Survey, kind: OperationKind) -> Opti
 }
 
 /// An error that the list lacks the time zone column that the campaign names.
-pub fn missing_zone_column(name: &str, header: &ListHeader) -> Finding {
+pub fn missing_zone_column_finding(name: &str, header: &ListHeader) -> Finding {
     let headers: Vec<String> = header.headers().iter().map(|header| format!("`{header}`")).collect();
     let message = format!("the list has no column `{name}`, but `delivery.window.zone` uses it");
     Finding::new(&rules::WINDOW, message)

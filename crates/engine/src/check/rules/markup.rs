@@ -77,7 +77,7 @@ fn shorten(fragment: &str) -> String {
     }
 }
 
-/// The HTML entities in the constant part of a text.
+/// Reports HTML entities in the constant parts of a text.
 pub(super) fn check_html_entities(text: &NamedTemplate) -> Option<TextProblem> {
     let describe_replacement = |entity: &str| match decode_entity(entity) {
         Some(character) if character == " " => "a space".to_owned(),
@@ -104,7 +104,7 @@ pub(super) fn report_html_entity(column: &str, example: &str, rows: &str) -> Fin
         .help("export the list again without HTML encoding, or replace the HTML entities in the list")
 }
 
-/// The HTML tags in the constant part of a text.
+/// Reports HTML tags in the constant parts of a text.
 pub(super) fn check_html_tags(text: &NamedTemplate) -> Vec<TextProblem> {
     let help = |tags: &[&str]| {
         let is_break = |tag: &str| tag.to_ascii_lowercase().starts_with("<br");
@@ -118,7 +118,7 @@ pub(super) fn check_html_tags(text: &NamedTemplate) -> Vec<TextProblem> {
     markup_finding(text, &find_html_tags(&mask_tags(text)), &HTML_TAG, help).into_iter().collect()
 }
 
-/// The Markdown in the constant part of a text.
+/// Reports Markdown in the constant parts of a text.
 pub(super) fn check_markdown(text: &NamedTemplate) -> Vec<TextProblem> {
     let help = |found: &[&str]| {
         let plain = found.iter().map(|found| match found.rsplit_once("](") {
@@ -130,7 +130,7 @@ pub(super) fn check_markdown(text: &NamedTemplate) -> Vec<TextProblem> {
     markup_finding(text, &find_markdown(&mask_tags(text), &text.source), &MARKDOWN, help).into_iter().collect()
 }
 
-/// The URL-escaped spaces and line breaks in a text.
+/// Reports URL-escaped spaces and line breaks in the constant parts of a text.
 pub(super) fn check_url_escapes(text: &NamedTemplate) -> Vec<TextProblem> {
     let masked = mask_tags(text);
     let help = |escapes: &[&str]| {

@@ -44,23 +44,25 @@ pub use environment::{
     KEY_REFUSED, ONLINE_UNKNOWN, SENDER_UNKNOWN, check_campaign_notices, check_promised_receipts, check_replicas,
     unfamiliar_ledger_finding,
 };
-pub(super) use environment::{check_balance, check_sender_name, key_rejected_finding, online_unknown_finding};
+pub(super) use environment::{check_balance, check_sender_name, key_rejected_finding, unknown_account_data_finding};
 pub(super) use expressions::find_failing_comparisons;
 pub(super) use links::{breaks_link, can_break_link, is_insecure_link};
-pub use list::{check_embedded_rows, check_inverted_zones, check_unknown_zones, list_format_note, missing_zone_column};
+pub use list::{
+    check_embedded_rows, check_inverted_zones, check_unknown_zones, list_format_note, missing_zone_column_finding,
+};
 pub use recipients::{
     check_changed_rows, check_consent_dates, check_consent_source, check_differing_duplicates, check_landlines,
     check_limits, check_list_limit, check_opted_out_rows,
 };
-pub(super) use recipients::{check_duplicate_number, missing_consent_column};
+pub(super) use recipients::{check_duplicate_number, missing_consent_column_finding};
 pub use schedule::NEVER_SENDS;
 pub(super) use schedule::{
-    check_beginning, check_late_list, check_past_run, check_run, check_schedule, check_skipped_occurrences,
+    check_immediate_run, check_late_list, check_past_run, check_run, check_schedule, check_skipped_occurrences,
     schedule_over_finding,
 };
 pub(super) use skipped_rows::{check_empty_selection, check_failing_texts, check_invalid_share, check_no_text_chosen};
 pub use skipped_rows::{check_invalid_rows, check_no_messages};
-pub use window::{NIGHT, check_night, check_several_zones, check_until_over};
+pub use window::{NIGHT, check_campaign_zone_fallback, check_night, check_until_passed};
 pub(super) use window::{check_late_start, check_until_near, check_until_near_on_dates};
 pub use wording::check_costly_characters;
 pub(super) use wording::find_mixed_word;

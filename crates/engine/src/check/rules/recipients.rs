@@ -161,7 +161,7 @@ pub fn check_consent_source(campaign: &Campaign, profile: Option<&Profile>) -> O
 }
 
 /// An error that a consent column named in the campaign is missing from the list.
-pub(in crate::check) fn missing_consent_column(key: &str, name: &str, header: &ListHeader) -> Finding {
+pub(in crate::check) fn missing_consent_column_finding(key: &str, name: &str, header: &ListHeader) -> Finding {
     let finding = Finding::new(
         &rules::CONSENT,
         format!("`consent.{key}` names the column `{name}`, but the list has no such column"),

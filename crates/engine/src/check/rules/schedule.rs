@@ -128,11 +128,11 @@ pub(in crate::check) fn check_past_run(timed: &TimedCampaign<'_>, date: &Occurre
 /// An error for a run that can send no messages, unless a later start could help.
 pub(in crate::check) fn check_run(timed: &TimedCampaign<'_>, outlook: &Outlook) -> Option<Finding> {
     let is_fixed = outlook.opens.is_none() || matches!(timed.limits.end, Some(RunDeadline::At(_)));
-    check_beginning(timed, outlook).filter(|_| is_fixed)
+    check_immediate_run(timed, outlook).filter(|_| is_fixed)
 }
 
 /// An error for a run that begins now and can send no messages.
-pub(in crate::check) fn check_beginning(timed: &TimedCampaign<'_>, outlook: &Outlook) -> Option<Finding> {
+pub(in crate::check) fn check_immediate_run(timed: &TimedCampaign<'_>, outlook: &Outlook) -> Option<Finding> {
     let message = || format!("no messages can be sent: {}", describe_obstacle(timed, outlook));
     (!outlook.can_send()).then(|| never_sends_finding(timed, message()))
 }

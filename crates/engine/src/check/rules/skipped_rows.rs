@@ -201,7 +201,7 @@ pub(in crate::check) fn check_invalid_share(brief: &CampaignBrief, survey: &Surv
         survey.recipients, brief.max_invalid,
     );
     let text_help = reasons.first().and_then(|first| survey.failing.get(first.reason)?.help.clone());
-    let mut help = text_help.unwrap_or_else(|| format_advice(&reasons, brief.region.is_some()).to_owned());
+    let mut help = text_help.unwrap_or_else(|| choose_advice(&reasons, brief.region.is_some()).to_owned());
     if invalid > MAX_NAMED_ROWS {
         help += &format!(
             "; to list all of them, set `max_invalid: 100%` in a copy of the campaign file, never in the original, \
@@ -213,13 +213,14 @@ pub(in crate::check) fn check_invalid_share(brief: &CampaignBrief, survey: &Surv
     findings
 }
 
-/// Whether more rows are invalid than `allowed` permits.
+/// Whether more rows are invalid than `allowed` permits. Fewer than [`MIN_INVALID_ROWS`] invalid rows are always
+/// permitted, unless `allowed` is zero.
 fn exceeds_share(allowed: Percentage, invalid: u64, rows: u64) -> bool {
     (allowed == Percentage::NONE || invalid >= MIN_INVALID_ROWS) && allowed.is_exceeded_by(invalid, rows)
 }
 
-/// The advice that applies to the most rows.
-fn format_advice(reasons: &[ReasonRows<'_>], has_region: bool) -> &'static str {
+/// Chooses the advice that applies to the most rows.
+fn choose_advice(reasons: &[ReasonRows<'_>], has_region: bool) -> &'static str {
     let mut rows: BTreeMap<&str, u64> = BTreeMap::new();
     for ReasonRows { reason, rows: group } in reasons {
         *rows.entry(find_advice(reason, has_region)).or_default() += group.len();
@@ -414,7 +415,7 @@ mod tests {
         let rounded = PhoneProblem::Rounded.to_string();
         let long = |characters: u32| format!("4 parts exceed `max_parts: 3`: the SMS text has {characters} characters");
         let advice = |rows: &[(u32, &str)], region| {
-            format_advice(&group_by_reason(&build_invalid_rows(rows), RowState::Invalid), region)
+            choose_advice(&group_by_reason(&build_invalid_rows(rows), RowState::Invalid), region)
         };
         assert!(advice(&[(2, &national), (3, &national), (4, &rounded)], false).contains("`region: UA`"));
         assert!(advice(&[(2, &national), (3, &rounded), (4, &rounded)], false).contains("format the column as text"));

@@ -186,7 +186,7 @@ fn until_near_finding(timed: &TimedCampaign<'_>, date: &str, outlook: &Outlook) 
 }
 
 /// An error if `until` has already passed, because the run would skip all recipients.
-pub fn check_until_over(campaign: &Campaign, now: Timestamp) -> Option<Finding> {
+pub fn check_until_passed(campaign: &Campaign, now: Timestamp) -> Option<Finding> {
     let until = campaign.deadline().filter(|until| *until <= now)?;
     let time = until.to_zoned(campaign.home_zone()).strftime("%Y-%m-%d %H:%M").to_string();
     let finding = Finding::new(&rules::UNTIL, format!("`until` has passed: {time}"));
@@ -480,7 +480,7 @@ fn describe_night(night: &[NightRecipients]) -> String {
 }
 
 /// A note that the window uses the campaign's time zone for recipients whose number does not indicate a time zone.
-pub fn check_several_zones(
+pub fn check_campaign_zone_fallback(
     campaign: &Campaign,
     profile: Option<&Profile>,
     survey: &Survey,

@@ -67,7 +67,7 @@ define_rules! {
 
 const TWO_SCRIPTS_HELP: &str = "type the word again, using a single keyboard layout";
 
-/// The words with mixed alphabets in the constant part of a text.
+/// Reports words with mixed alphabets in the constant parts of a text.
 pub(super) fn check_mixed_alphabets(text: &NamedTemplate) -> Vec<TextProblem> {
     let words = constant_parts(text).filter_map(|(part, at)| {
         let word = find_mixed_word(part)?;
@@ -140,7 +140,7 @@ fn is_cyrillic(c: char) -> bool {
 
 const PLACEHOLDER_WORDS: [&str; 6] = ["TODO", "FIXME", "TBD", "XXX", "XXXX", "ХХХ"];
 
-/// The placeholder words in the constant part of a text.
+/// Reports placeholder words in the constant parts of a text.
 pub(super) fn check_unfinished_text(text: &NamedTemplate) -> Vec<TextProblem> {
     let mut problems = Vec::new();
     for (part, at) in constant_parts(text) {
@@ -186,7 +186,7 @@ pub fn check_costly_characters(survey: &Survey, brief: &CampaignBrief, profile: 
             message += &format!("; in total, {more} extra parts in {} rows", rows.len());
         }
         message += &price(*more).unwrap_or_default();
-        Finding::new(&COSTLY_CHARACTER, message).help(format_help(characters))
+        Finding::new(&COSTLY_CHARACTER, message).help(suggest_replacements(characters))
     };
     costly.into_iter().take(MAX_NAMED).map(finding).collect()
 }
@@ -221,7 +221,7 @@ fn join_with_and(items: Vec<String>) -> String {
 }
 
 /// Suggests replacements for characters that make SMS longer.
-fn format_help(characters: &[char]) -> String {
+fn suggest_replacements(characters: &[char]) -> String {
     let typed: Option<Vec<&str>> = characters.iter().map(|c| keyboard_replacement(*c)).collect();
     match typed {
         Some(mut typed) => {
@@ -301,13 +301,13 @@ pub(super) fn check_constant_message(survey: &Survey, kind: OperationKind) -> Op
     if kind.is_single() || survey.columns.iter().any(|column| column.is_used) || survey.count_planned() < 2 {
         return None;
     }
-    let column = survey.columns.iter().find(|column| is_name(&column.header))?;
+    let column = survey.columns.iter().find(|column| is_name_header(&column.header))?;
     let message =
         format!("all recipients get the same message, although the column `{}` contains names", column.header);
     Some(Finding::new(&SAME_FOR_ALL, message).help("to greet recipients by name, use the column in the message"))
 }
 
-fn is_name(header: &str) -> bool {
+fn is_name_header(header: &str) -> bool {
     let header = header.trim().to_lowercase();
     NAME_HEADER_WORDS.iter().any(|name| header.starts_with(name) || header.ends_with(name)) && !header.contains("file")
 }
@@ -340,7 +340,7 @@ mod tests {
     fn several_costly_characters_are_joined_with_commas() {
         assert_eq!(format_characters(&['’']), "`’` (U+2019)");
         assert_eq!(format_characters(&['’', '—', '…']), "`’` (U+2019), `—` (U+2014) and `…` (U+2026)");
-        assert!(format_help(&['’', '“', '—']).starts_with("write `'`, `\"` and `-` instead"));
+        assert!(suggest_replacements(&['’', '“', '—']).starts_with("write `'`, `\"` and `-` instead"));
     }
 
     #[test]

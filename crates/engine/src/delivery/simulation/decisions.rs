@@ -63,18 +63,18 @@ impl SimulatedWorld {
 
     /// Makes a person's final decision about rows in doubt and rejected rows.
     pub(super) async fn decide_at_end(&self) {
-        self.decide_on(self.plan.decision, self.plan.retry_rejected).await;
+        self.apply_decision(self.plan.decision, self.plan.retry_rejected).await;
     }
 
-    /// A message in doubt that was resent and rejected is still in doubt. A person therefore decides that such messages
-    /// were not sent.
-    pub(super) async fn accept_doubt(&self) {
-        self.decide_on(FinalDecision::NotSent, false).await;
+    /// Decides that messages that are still in doubt were not sent. A message that was resent and rejected stays in
+    /// doubt until a person decides.
+    pub(super) async fn decide_remaining_doubt(&self) {
+        self.apply_decision(FinalDecision::NotSent, false).await;
     }
 
-    async fn decide_on(&self, decision: FinalDecision, retry_rejected: bool) {
+    async fn apply_decision(&self, decision: FinalDecision, retry_rejected: bool) {
         let ledger = self.process_ledger(&self.immortal_life());
-        let Some(lease) = self.take_run(ledger.as_ref()).await else { return };
+        let Some(lease) = self.claim_current_run(ledger.as_ref()).await else { return };
         let Some((run, snapshot)) = load_run(ledger.as_ref(), false).await else { return };
         let undecided_states = [RowState::InDoubt, RowState::Unresolved];
         let Ok(doubts) = MessagesInDoubt::load(ledger.as_ref(), &run, &snapshot.states, &undecided_states).await else {

@@ -132,10 +132,10 @@ impl PromiseJudge {
         self.0.lock().unwrap().opted_out.insert(row, intents);
     }
 
-    /// Records that a process starts sending. `careless` means that a first rejection says nothing about later
-    /// messages.
-    pub(super) fn note_start(&self, process: usize, careless: bool) {
-        if !careless {
+    /// Records that a process starts sending. With `ignores_first_rejections`, first rejections need not stop the
+    /// start.
+    pub(super) fn note_start(&self, process: usize, ignores_first_rejections: bool) {
+        if !ignores_first_rejections {
             self.0.lock().unwrap().first_rejections.insert(process, Vec::new());
         }
     }
@@ -175,7 +175,7 @@ impl PromiseJudge {
         if rows.is_some_and(|rows| !disk.may_send(life, rows)) {
             notes.record_breach(Breach::OutsideItsShards, || format!("{rows:?}"));
         }
-        if !disk.is_trying_alone(life) {
+        if !disk.is_proven_or_alone(life) {
             notes.record_breach(Breach::WarmUp, || "beside another process".to_owned());
         }
         notes.arrivals.push(ArrivedEnvelope { at: elapsed(), process, operations: arrived.len() });
@@ -298,9 +298,9 @@ impl PromiseJudge {
         }
     }
 
-    /// Measures the rate in all periods of at least a second, for one process or for all processes. `spare` is the
-    /// number of operations that each process may send beyond the rate.
-    pub(super) fn measure_rate(&self, rate: f64, process: Option<usize>, spare: &[f64]) {
+    /// Checks the rate in all periods of at least a second, for one process or for all processes. `spare` is the number
+    /// of operations that each process may send beyond the rate.
+    pub(super) fn check_rate(&self, rate: f64, process: Option<usize>, spare: &[f64]) {
         let mut notes = self.0.lock().unwrap();
         let arrivals: Vec<ArrivedEnvelope> =
             notes.arrivals.iter().copied().filter(|arrival| process.is_none_or(|one| one == arrival.process)).collect();
@@ -402,9 +402,9 @@ pub(super) struct WorldReport {
 }
 
 impl SimulatedWorld {
-    /// Measures the account's rate over all processes. Measures the campaign's rate within each process, or over all
-    /// processes if they share the run. The rate of a shared run is not measured if the run was also sent as a whole.
-    pub(super) fn measure_rates(&self) {
+    /// Checks the account's rate across all processes, and the campaign's rate within each process, or across all
+    /// processes if they share the run. The rate of a shared run is not checked if the run was also sent as a whole.
+    pub(super) fn check_rates(&self) {
         let processes = self.processes.lock().unwrap();
         let plan = &self.plan;
         // A suspended process might have had an envelope between its gate and the socket.
@@ -417,13 +417,13 @@ impl SimulatedWorld {
         let forgotten = if self.clock_set.load(Ordering::Relaxed) { late } else { 0.0 };
         let spare: Vec<f64> = processes.iter().map(|life| (late + suspension(life) + forgotten) * largest).collect();
         if let Some(rate) = plan.account_rate {
-            self.judge.measure_rate(rate, None, &spare);
+            self.judge.check_rate(rate, None, &spare);
         }
         match plan.rate {
             Some(rate) if plan.sharing.is_none() => {
-                (0..processes.len()).for_each(|process| self.judge.measure_rate(rate, Some(process), &spare));
+                (0..processes.len()).for_each(|process| self.judge.check_rate(rate, Some(process), &spare));
             }
-            Some(rate) if !self.sent_whole.load(Ordering::Relaxed) => self.judge.measure_rate(rate, None, &spare),
+            Some(rate) if !self.sent_whole.load(Ordering::Relaxed) => self.judge.check_rate(rate, None, &spare),
             _ => {}
         }
     }

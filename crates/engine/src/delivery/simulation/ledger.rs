@@ -83,7 +83,7 @@ impl ReceiptStore for ProcessLedger {
         Box::pin(async move { self.write(|disk, now| disk.contents.store_receipts(now, receipts)).await })
     }
 
-    fn remember_secrets<'a>(&'a self, _: &'a str, _: Option<Vec<String>>) -> LedgerFuture<'a, Vec<String>> {
+    fn remember_check_values<'a>(&'a self, _: &'a str, _: Option<Vec<String>>) -> LedgerFuture<'a, Vec<String>> {
         unreachable!("these worlds have no webhooks")
     }
 
@@ -227,7 +227,7 @@ impl Ledger for ProcessLedger {
         Box::pin(async move {
             let wrong = self.mistake == Some(Mistake::ShardEpochIgnored);
             match self.renew_if_lost(intent.lease.epoch).await? || wrong {
-                true => self.begin_as_planned(intent).await,
+                true => self.begin_with_mistake(intent).await,
                 false => Ok(Permit::Lost),
             }
         })
@@ -246,9 +246,9 @@ impl Ledger for ProcessLedger {
     fn settle_envelope(&self, settlement: Settlement) -> LedgerFuture<'_, ()> {
         Box::pin(async move {
             if self.mistake == Some(Mistake::ReportedBeforeCommit) {
-                return self.report_before_commit((), move |disk, now| disk.settle(now, settlement)).await;
+                return self.report_before_commit((), move |disk, now| disk.settle_envelope(now, settlement)).await;
             }
-            self.write(|disk, now| disk.settle(now, settlement)).await
+            self.write(|disk, now| disk.settle_envelope(now, settlement)).await
         })
     }
 
@@ -378,7 +378,7 @@ fn accepted_numbers(contents: &LedgerContents, runs: &[RunId]) -> NumberSet {
 }
 
 impl ProcessLedger {
-    pub(super) async fn begin_as_planned(&self, intent: Intent) -> Result<Permit, LedgerError> {
+    pub(super) async fn begin_with_mistake(&self, intent: Intent) -> Result<Permit, LedgerError> {
         let unrecorded = || {
             let envelope = self.disk().next_unrecorded();
             (envelope, Permit::Granted { envelope, wait: SlotWait::NONE })
@@ -388,14 +388,14 @@ impl ProcessLedger {
             Some(Mistake::IntentAfterSend) => {
                 let (envelope, permit) = unrecorded();
                 self.report_before_commit(permit, move |disk: &mut SimulatedDisk, now| {
-                    disk.insert(now, envelope, intent)
+                    disk.insert_intent(now, envelope, intent)
                 })
                 .await
             }
             Some(Mistake::NoEpochCheck) => {
                 let change = |disk: &mut SimulatedDisk, now| {
                     let epoch = disk.stored_run(intent.lease.run).run.epoch.unwrap_or(intent.lease.epoch);
-                    disk.begin(now, Intent { lease: Lease { epoch, ..intent.lease }, ..intent })
+                    disk.begin_envelope(now, Intent { lease: Lease { epoch, ..intent.lease }, ..intent })
                 };
                 self.write(change).await
             }
@@ -403,7 +403,7 @@ impl ProcessLedger {
                 let change = |disk: &mut SimulatedDisk, now| {
                     let holder = intent_rows(&intent).and_then(|rows| disk.find_holder(intent.lease.run, rows));
                     let epoch = holder.unwrap_or(intent.lease.epoch);
-                    disk.begin(now, Intent { lease: Lease { epoch, ..intent.lease }, ..intent })
+                    disk.begin_envelope(now, Intent { lease: Lease { epoch, ..intent.lease }, ..intent })
                 };
                 self.write(change).await
             }
@@ -411,11 +411,11 @@ impl ProcessLedger {
                 let change = |disk: &mut SimulatedDisk, now| {
                     let version = disk.contents.opt_outs.version();
                     disk.contents.stored_run_mut(intent.lease.run)?.run.suppression.version = version;
-                    disk.begin(now, intent)
+                    disk.begin_envelope(now, intent)
                 };
                 self.write(change).await
             }
-            _ => self.write(|disk, now| disk.begin(now, intent)).await,
+            _ => self.write(|disk, now| disk.begin_envelope(now, intent)).await,
         }
     }
 

@@ -65,8 +65,8 @@ fn play_world(plan: WorldPlan, mistake: Option<Mistake>) -> WorldReport {
     runtime.block_on(play_plan(plan, mistake))
 }
 
-/// Plays the worlds of `seeds` on two threads. Returns what occurred and how often, and panics at the first seed that
-/// broke a promise.
+/// Plays the worlds of `seeds` on two threads. Returns how often each situation occurred, and panics at the first seed
+/// that breaks a promise.
 fn play_worlds(seeds: std::ops::Range<u64>) -> BTreeMap<Sighting, u64> {
     if let Ok(seed) = std::env::var("SIMULATION_SEED") {
         let seed = seed.parse().expect("SIMULATION_SEED is a number");

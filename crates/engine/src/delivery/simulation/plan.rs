@@ -141,7 +141,7 @@ pub(super) struct SharingPlan {
 }
 
 impl SharingPlan {
-    fn from_chance(chance: &mut SimulationRandom) -> Self {
+    fn from_random(chance: &mut SimulationRandom) -> Self {
         Self { size: 1 + chance.below(12) as u32, workers: 1 + chance.below(4) }
     }
 }
@@ -199,12 +199,13 @@ impl WorldPlan {
         };
         let plan = plan.with_fallback();
         match chance.once_in(8) {
-            true => plan.with_sharing(SharingPlan::from_chance(&mut chance)),
+            true => plan.with_sharing(SharingPlan::from_random(&mut chance)),
             false => plan,
         }
     }
 
-    /// Uses several channels in half of the worlds. This is drawn separately, so nothing else in the plan changes.
+    /// Uses several channels in half of the SMS worlds. The choice has its own random generator, so that nothing else
+    /// in the plan changes.
     fn with_fallback(self) -> Self {
         let mut chance = self.random_for(9);
         match self.kind {
@@ -234,7 +235,8 @@ impl WorldPlan {
         self.kind != OperationKind::CallOtp && !self.random_for(4).once_in(2)
     }
 
-    /// A separate random generator, so that a plan can be changed by hand without changing the world.
+    /// A random generator for one purpose. It depends only on the seed, so that a plan can be changed by hand without
+    /// changing the random events.
     pub(super) fn random_for(&self, purpose: u64) -> SimulationRandom {
         SimulationRandom::new(self.seed.wrapping_mul(31).wrapping_add(purpose))
     }

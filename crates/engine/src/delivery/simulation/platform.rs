@@ -133,11 +133,11 @@ impl SimulatedPlatform {
             }
         }
         if arrived.iter().any(|operation| self.is_unsupported(operation.phone)) {
-            return answer(answer_body(r#"{"success":false,"error":"Operator not supported"}"#));
+            return answer(answer_with_body(r#"{"success":false,"error":"Operator not supported"}"#));
         }
         answer(match self.plan.endpoint {
             Endpoint::Sync => state.execute_envelope(&self.plan, fault, arrived, self.mistake),
-            Endpoint::Async => state.answer_queued(&self.plan, fault, arrived),
+            Endpoint::Async => state.queue_envelope(&self.plan, fault, arrived),
         })
     }
 
@@ -239,7 +239,7 @@ impl PlatformState {
     ) -> u64 {
         self.last_msg_id += 1;
         let lag = Duration::from_millis(self.chance.below(plan.lag.as_millis() as u64));
-        let fallback = FallbackPath::from_chance(plan, &mut self.chance);
+        let fallback = FallbackPath::from_random(plan, &mut self.chance);
         self.accepted.push(AcceptedMessage {
             id: operation.id,
             phone: operation.phone,
@@ -296,7 +296,7 @@ impl PlatformState {
     }
 
     /// Queues an envelope. Some of the operations might be rejected later.
-    fn answer_queued(
+    fn queue_envelope(
         &mut self,
         plan: &WorldPlan,
         fault: Option<WorldFault>,
@@ -307,8 +307,8 @@ impl PlatformState {
             self.accept_message(plan, *operation, (Duration::ZERO, rejected));
         }
         match fault {
-            Some(WorldFault::NoMsgId) => answer_body(r#"{"success":true}"#),
-            _ => answer_body(&format!(r#"{{"success":true,"request_id":"r-{}"}}"#, self.last_msg_id)),
+            Some(WorldFault::NoMsgId) => answer_with_body(r#"{"success":true}"#),
+            _ => answer_with_body(&format!(r#"{{"success":true,"request_id":"r-{}"}}"#, self.last_msg_id)),
         }
     }
 }
@@ -338,7 +338,7 @@ impl FallbackPath {
     pub(super) const NONE: Self = Self { steps: Vec::new(), reaches: true };
 
     /// A random path of a message through its channels. One in six messages is not delivered on any channel.
-    pub(super) fn from_chance(plan: &WorldPlan, chance: &mut SimulationRandom) -> Self {
+    pub(super) fn from_random(plan: &WorldPlan, chance: &mut SimulationRandom) -> Self {
         let channels = plan.kind.channels();
         // For a queued message, REJECTED means a rejection at intake (contract 6.5), which concerns no channel.
         let failures: &[&'static str] = match plan.endpoint {
@@ -431,7 +431,7 @@ pub(super) fn build_items_answer(
             }
         })
         .collect();
-    answer_body(&format!(r#"{{"success":true,"data":[{}]}}"#, written.join(",")))
+    answer_with_body(&format!(r#"{{"success":true,"data":[{}]}}"#, written.join(",")))
 }
 
 /// Builds the answer for a fault that affects the whole answer. `None` for a fault that affects only single items.
@@ -448,8 +448,8 @@ pub(super) fn build_broken_answer(
     match fault {
         WorldFault::NotConnected => Some(HttpExchange::NotConnected("connection refused".into())),
         WorldFault::Handshake => Some(HttpExchange::Handshake("the TLS handshake failed".into())),
-        WorldFault::KeyRefused => Some(answer_body(r#"{"success":false,"error":"Access denied"}"#)),
-        WorldFault::EnvelopeRefused => Some(answer_body(r#"{"success":false,"error":"Invalid message type"}"#)),
+        WorldFault::KeyRefused => Some(answer_with_body(r#"{"success":false,"error":"Access denied"}"#)),
+        WorldFault::EnvelopeRefused => Some(answer_with_body(r#"{"success":false,"error":"Invalid message type"}"#)),
         WorldFault::Lost | WorldFault::Late => Some(HttpExchange::Broken("connection reset".into())),
         WorldFault::TimedOut | WorldFault::Silence => Some(HttpExchange::TimedOut(timeout)),
         WorldFault::Redirect => status(if pick.is_multiple_of(2) { 302 } else { 307 }, None, ""),
@@ -460,18 +460,18 @@ pub(super) fn build_broken_answer(
         WorldFault::Unavailable => status(503, None, "<html>busy</html>"),
         WorldFault::ServerError => status(if pick.is_multiple_of(2) { 500 } else { 404 }, None, "<html>oops</html>"),
         WorldFault::TooLong => Some(HttpExchange::TooLong { status: 200 }),
-        WorldFault::Empty => Some(answer_body("")),
-        WorldFault::Truncated => Some(answer_body(r#"{"success":true,"data":[{"succ"#)),
+        WorldFault::Empty => Some(answer_with_body("")),
+        WorldFault::Truncated => Some(answer_with_body(r#"{"success":true,"data":[{"succ"#)),
         WorldFault::UnclearSuccess => {
             let success = ["1", r#""true""#, "null"][pick as usize % 3];
-            Some(answer_body(&format!(r#"{{"success":{success},"data":[]}}"#)))
+            Some(answer_with_body(&format!(r#"{{"success":{success},"data":[]}}"#)))
         }
         WorldFault::FalseWithMsgIds => {
             let data = format!(r#"[{{"success":true,"data":{{"msg_id":{msg_id}}}}}]"#);
-            Some(answer_body(&format!(r#"{{"success":false,"error":"No route","data":{data}}}"#)))
+            Some(answer_with_body(&format!(r#"{{"success":false,"error":"No route","data":{data}}}"#)))
         }
-        WorldFault::FalseWithoutError => Some(answer_body(r#"{"success":false}"#)),
-        WorldFault::TrueWithoutData => Some(answer_body(r#"{"success":true}"#)),
+        WorldFault::FalseWithoutError => Some(answer_with_body(r#"{"success":false}"#)),
+        WorldFault::TrueWithoutData => Some(answer_with_body(r#"{"success":true}"#)),
         WorldFault::TooFew
         | WorldFault::TooMany
         | WorldFault::Foreign
@@ -497,10 +497,10 @@ pub(super) fn build_statuses_answer(answers: &[(u64, Option<(u64, ChannelReport)
             None => r#"{"success":false,"error":"no such message"}"#.to_owned(),
         })
         .collect();
-    answer_body(&format!(r#"{{"success":true,"data":[{}]}}"#, written.join(",")))
+    answer_with_body(&format!(r#"{{"success":true,"data":[{}]}}"#, written.join(",")))
 }
 
-pub(super) fn answer_body(text: &str) -> HttpExchange {
+pub(super) fn answer_with_body(text: &str) -> HttpExchange {
     HttpExchange::Answer { status: 200, retry_after: None, body: text.as_bytes().to_vec() }
 }
 

@@ -219,7 +219,7 @@ impl SimulatedDisk {
         states
     }
 
-    pub(super) fn begin(&mut self, now: WallMicros, intent: Intent) -> Result<Permit, LedgerError> {
+    pub(super) fn begin_envelope(&mut self, now: WallMicros, intent: Intent) -> Result<Permit, LedgerError> {
         let rows: Vec<Row> = intent.rows.iter().map(|sent| sent.row).collect();
         let permit = self.contents.begin_envelope(now, intent)?;
         if matches!(permit, Permit::Granted { .. }) {
@@ -229,7 +229,7 @@ impl SimulatedDisk {
     }
 
     /// Stores an intent without checking its owner and without reserving a slot.
-    pub(super) fn insert(&mut self, now: WallMicros, envelope: u32, intent: Intent) -> Result<(), LedgerError> {
+    pub(super) fn insert_intent(&mut self, now: WallMicros, envelope: u32, intent: Intent) -> Result<(), LedgerError> {
         self.count_intents(intent.rows.iter().map(|sent| sent.row));
         self.contents.stored_run_mut(intent.lease.run)?.insert_envelope(to_timestamp(now), envelope, intent)
     }
@@ -246,7 +246,7 @@ impl SimulatedDisk {
 
     /// Settles an envelope if it exists. A process that records no intents also settles unknown envelopes, which has no
     /// effect.
-    pub(super) fn settle(&mut self, now: WallMicros, settlement: Settlement) -> Result<(), LedgerError> {
+    pub(super) fn settle_envelope(&mut self, now: WallMicros, settlement: Settlement) -> Result<(), LedgerError> {
         match self.stored_run(settlement.run).envelopes.contains_key(&settlement.envelope) {
             true => self.contents.settle_envelope(now, settlement),
             false => Ok(()),

@@ -66,8 +66,8 @@ struct LimitedAccount {
     seed: u64,
 }
 
-/// Reserves room in a rate limit. Returns how long to wait.
-fn reserve_room(limit: &Mutex<AccountRateLimit>, size: usize, rate: f64) -> Duration {
+/// Reserves a slot for `size` operations in a rate limit. Returns how long to wait for the slot.
+fn reserve_slot(limit: &Mutex<AccountRateLimit>, size: usize, rate: f64) -> Duration {
     let mut limit = limit.lock().unwrap();
     let reservation = limit.reserve(wall_now().as_microsecond(), size as u32, Some(rate));
     *limit = reservation.rate_limit;
@@ -97,14 +97,14 @@ impl LimitedAccount {
                 loop {
                     let turn = gate.wait_for_turn(size).await;
                     if let Some(run_limit) = &run_limit {
-                        sleep(reserve_room(run_limit, size, run_rate)).await;
+                        sleep(reserve_slot(run_limit, size, run_rate)).await;
                     }
                     life.take_step().await;
-                    let wait = reserve_room(&limit, size, rate);
+                    let wait = reserve_slot(&limit, size, rate);
                     let commit = commits.lock().unwrap().below(COMMIT.as_micros() as u64);
                     sleep(Duration::from_micros(commit)).await;
                     sleep(wait).await;
-                    turn.mark_left();
+                    turn.mark_departed();
                     life.take_step().await;
                     log.lock().unwrap().push((elapsed(), size));
                 }
@@ -171,8 +171,9 @@ async fn run_processes(
     }
 }
 
-/// Asserts the promise in many worlds of each rate. A window of at least a second contains at most the rate and an
-/// envelope per process, plus one envelope of a suspended process. If `full`, at least 95 % of the rate must be used.
+/// Asserts that the rate holds in many worlds of each rate: in a window of at least a second, processes send at most
+/// the operations that the rate allows, one envelope per process, and one envelope of a suspended process. If `full`,
+/// at least 95 % of the rate must be used.
 fn assert_rate_holds(faults: RateFaults, full: bool) {
     assert_rate_holds_in(SHORT_EXTENT, faults, full);
 }
@@ -323,13 +324,13 @@ async fn take_turns(
         let turn = gate.wait_for_turn(size).await;
         let late = if faults.late && chance.once_in(10) { Duration::from_secs(2) } else { TURN_COMMIT };
         sleep(Duration::from_micros(chance.below(late.as_micros() as u64))).await;
-        turn.mark_left();
+        turn.mark_departed();
         log.lock().unwrap().push((elapsed(), size));
     }
 }
 
-/// Plays a world, and asserts that any window of at least a second contains at most the rate and one envelope. At least
-/// 95 % of the rate must be used, unless there is a reason to use less.
+/// Plays a world, and asserts that any window of at least a second contains at most the operations that the rate
+/// allows, and one envelope. At least 95 % of the rate must be used, unless a fault reduces the use.
 async fn play_turns(rate: f64, seed: u64, faults: TurnFaults) {
     begin_world();
     let (mut chance, duration) = (SimulationRandom::new(seed), world_duration(rate));

@@ -45,7 +45,7 @@ enum DeliveryAttempt {
 }
 
 impl AcknowledgedReceipt {
-    fn has_arrived(&self) -> bool {
+    fn proves_delivery(&self) -> bool {
         matches!(self.receipt.status.delivery_state(), DeliveryState::Delivered | DeliveryState::Read)
     }
 }
@@ -214,7 +214,7 @@ impl SimulatedWorld {
         let stored = self.acknowledged.0.lock().unwrap();
         for row in rows {
             let arrived = |stored: &&AcknowledgedReceipt| {
-                stored.run == run && stored.row == row && stored.at < since && stored.has_arrived()
+                stored.run == run && stored.row == row && stored.at < since && stored.proves_delivery()
             };
             if let Some(stored) = stored.iter().find(arrived) {
                 self.judge.record_breach(Breach::SentAlthoughProven, &format!("row {row}: {:?}", stored.receipt));

@@ -26,7 +26,7 @@ impl SimulatedDisk {
     }
 
     /// Whether acceptance by the gateway is proven, or no other live worker has shards of the last run.
-    pub(super) fn is_trying_alone(&self, life: &Arc<ProcessLife>) -> bool {
+    pub(super) fn is_proven_or_alone(&self, life: &Arc<ProcessLife>) -> bool {
         let Some(run) = self.contents.stored_runs().last().map(|stored| &stored.run) else { return true };
         run.sharding.as_ref().is_none_or(|sharing| sharing.proven) || !self.has_other_workers(run.key, life)
     }

@@ -46,7 +46,7 @@ struct WorkerSender {
 impl ShardSender for WorkerSender {
     type Error = LedgerError;
 
-    async fn send_drawn(
+    async fn send_drawn_rows(
         &self,
         run: &Run,
         lease: Lease,
@@ -105,7 +105,7 @@ impl SimulatedWorld {
 
     /// Whether a start divides the run into shards. In worlds with workers, a run that was divided before is always
     /// divided again.
-    pub(super) fn shards_run(&self, run: &Run) -> bool {
+    pub(super) fn should_shard_run(&self, run: &Run) -> bool {
         self.plan.sharing.is_some() && (run.sharding.is_some() || self.with_random(|chance| !chance.once_in(4)))
     }
 

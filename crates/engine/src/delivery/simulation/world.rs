@@ -65,7 +65,7 @@ pub(super) async fn play_plan(plan: WorldPlan, mistake: Option<Mistake>) -> Worl
     world.run_beside_workers(SimulatedWorld::immortal_life, world.run_healthy_phase()).await;
     world.compare_with_ledger(true).await;
     world.run_beside_workers(SimulatedWorld::immortal_life, world.send_again()).await;
-    world.measure_rates();
+    world.check_rates();
     world.build_report()
 }
 
@@ -160,7 +160,7 @@ impl SimulatedWorld {
                 self.run_process(ProcessTask::SendRun, self.immortal_life()).await;
             }
         }
-        self.accept_doubt().await;
+        self.decide_remaining_doubt().await;
     }
 
     /// A life that ends or is suspended at random.
@@ -233,11 +233,11 @@ impl SimulatedWorld {
     async fn send_run(self: &Arc<Self>, process: usize, life: &Arc<ProcessLife>) {
         let (ledger, gateway) = (self.process_ledger(life), self.simulated_gateway(process, life));
         self.clear_old_stop(ledger.as_ref()).await;
-        let Some(lease) = self.take_run(ledger.as_ref()).await else { return };
+        let Some(lease) = self.claim_current_run(ledger.as_ref()).await else { return };
         self.reconcile(ledger.as_ref(), &gateway, lease, &[RowState::InDoubt]).await;
         let began = wall_now();
         let Some((run, snapshot)) = load_run(ledger.as_ref(), true).await else { return };
-        if self.shards_run(&run) {
+        if self.should_shard_run(&run) {
             return self.send_together((process, life), (ledger, gateway), (&run, lease)).await;
         }
         let rendered = self.render_operations(&run, &snapshot);
@@ -267,15 +267,15 @@ impl SimulatedWorld {
     /// Like `reconcile`: claims the run, asks about rows in doubt, and releases the run.
     async fn ask_rows(&self, process: usize, life: &Arc<ProcessLife>) {
         let (ledger, gateway) = (self.process_ledger(life), self.simulated_gateway(process, life));
-        let Some(lease) = self.take_run(ledger.as_ref()).await else { return };
+        let Some(lease) = self.claim_current_run(ledger.as_ref()).await else { return };
         self.reconcile(ledger.as_ref(), &gateway, lease, &[RowState::InDoubt, RowState::Unresolved]).await;
         let Some((run, snapshot)) = load_run(ledger.as_ref(), false).await else { return };
         let ending = SendEnding { counts: snapshot.counts, ..SendEnding::default() };
         let _ = ledger.end_run(lease, run_end(ending, run.progress)).await;
     }
 
-    /// Takes the run from any owner. `None` if the ledger failed.
-    pub(super) async fn take_run(&self, ledger: &ProcessLedger) -> Option<Lease> {
+    /// Claims the current run, whoever owns it. `None` if the ledger failed.
+    pub(super) async fn claim_current_run(&self, ledger: &ProcessLedger) -> Option<Lease> {
         let run = self.disk.lock().unwrap().stored_run(self.current_run()).run.clone();
         let lock = ledger.acquire_campaign_lock(&run.campaign, &run.account).await.ok()??;
         Some(ledger.claim_run(&lock, run.key).await.ok()?.lease)
@@ -385,7 +385,7 @@ impl SimulatedWorld {
     }
 }
 
-/// An operation with a cheap hash.
+/// An operation of a row. Its digest is its identifier, which is cheaper than a hash.
 fn encode_row(row: Row, id: MessageId, kind: OperationKind) -> EncodedOperation {
     let json = format!(r#"{{"type":"sms","id":{id},"phone":{}}}"#, row_phone(row)).into_bytes();
     EncodedOperation {

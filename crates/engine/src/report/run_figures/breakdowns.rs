@@ -362,10 +362,10 @@ impl<K: Ord + Clone> Timeline<K> {
         Timestamp::from_second(point.saturating_mul(self.point_seconds())).unwrap_or(end)
     }
 
-    /// Converts the kinds of the timeline with `name`. Kinds for which `name` returns `None` are dropped.
-    pub(super) fn map_kinds<L: Ord>(&self, name: impl Fn(&K) -> Option<L>) -> Timeline<L> {
+    /// Converts the kinds of the timeline with `convert`. Kinds for which `convert` returns `None` are dropped.
+    pub(super) fn map_kinds<L: Ord>(&self, convert: impl Fn(&K) -> Option<L>) -> Timeline<L> {
         let counts = |counts: &BTreeMap<K, u64>| {
-            counts.iter().filter_map(|(kind, count)| Some((name(kind)?, *count))).collect::<BTreeMap<L, u64>>()
+            counts.iter().filter_map(|(kind, count)| Some((convert(kind)?, *count))).collect::<BTreeMap<L, u64>>()
         };
         Timeline { length: self.length, points: self.points.iter().map(|(at, kinds)| (*at, counts(kinds))).collect() }
     }

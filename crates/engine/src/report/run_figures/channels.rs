@@ -94,12 +94,12 @@ impl DeliveryTimes {
 
     /// The number of delivery times that are only upper bounds, because the gateway reported only that the message was
     /// read, or no time.
-    pub fn at_latest(&self) -> u64 {
+    pub fn count_upper_bounds(&self) -> u64 {
         self.at_latest
     }
 
     /// The number of delivered messages without a delivery time, because the reported time cannot be right.
-    pub fn uncertain(&self) -> u64 {
+    pub fn count_uncertain(&self) -> u64 {
         self.uncertain
     }
 

@@ -83,7 +83,7 @@ impl RunFigures {
 
     /// Calculates and stores the figures of a run that just ended or was counted, with `terms` or, if there are none,
     /// the stored terms. If storing fails, the next reader calculates the figures again.
-    pub async fn store(ledger: &dyn Ledger, run: RunId, terms: Option<RunTerms>) {
+    pub async fn compute_and_store(ledger: &dyn Ledger, run: RunId, terms: Option<RunTerms>) {
         if let Err(error) = Self::try_store(ledger, run, terms).await {
             tracing::debug!("cannot store the figures of a run: {error}");
         }
@@ -228,7 +228,7 @@ pub(in crate::report) fn normalize_failure_reason(record: &RowRecord) -> String 
 
 /// The reason why a row was rejected or failed, in the gateway's words if there are any.
 fn find_failure_reason(record: &RowRecord) -> &str {
-    if record.lacks_fallback() {
+    if record.lacks_fallback_report() {
         return FALLBACK_NOT_REPORTED;
     }
     let receipt = record.receipt_summary.as_ref().map(|summary| &summary.last.receipt);

@@ -159,7 +159,7 @@ impl StoredFigures {
         let is_current = |rows: &StoredRows| {
             let has_true_receipts = !EARLIER_VERSIONS.contains(&version) || stored.receipts == 0;
             let requests = &rows.requests;
-            let has_true_cost = version == FORMAT_VERSION || requests.has_prices || requests.is_free();
+            let has_true_cost = version == FORMAT_VERSION || requests.has_prices || requests.has_zero_cost();
             has_true_receipts && has_true_cost
         };
         Some(Self { rows: stored.rows.filter(is_current), ..stored })
@@ -174,7 +174,12 @@ impl StoredFigures {
 impl StoredDeliveries {
     fn from_figure(figure: &ChannelFigure) -> Self {
         let ChannelFigure { read, in_part, times, .. } = figure;
-        Self { read: *read, in_part: *in_part, at_latest: times.at_latest(), uncertain: times.uncertain() }
+        Self {
+            read: *read,
+            in_part: *in_part,
+            at_latest: times.count_upper_bounds(),
+            uncertain: times.count_uncertain(),
+        }
     }
 
     /// The readings stored by an earlier version, in which a reading counted for the channel of the message.
@@ -267,8 +272,8 @@ impl StoredRequests {
         }
     }
 
-    /// Whether no cost is known.
-    fn is_free(&self) -> bool {
+    /// Whether the recorded cost is zero.
+    fn has_zero_cost(&self) -> bool {
         self.used.1.parse() == Ok(Amount::default())
     }
 

@@ -172,13 +172,13 @@ fn read_exchange(
         HttpExchange::TooLong { .. } => Err(InquiryFailure::unclear("the response is too long")),
         HttpExchange::Answer { status: 200, body, .. } => read_body(count, body, reader),
         HttpExchange::Answer { status, retry_after, .. } => {
-            Err(InquiryFailure { not_executed: trust_status.contains(status), ..read_status(*status, *retry_after) })
+            Err(InquiryFailure { not_executed: trust_status.contains(status), ..status_failure(*status, *retry_after) })
         }
     }
 }
 
 /// Converts an HTTP status other than 200 to a failure. The contract allows only 200 (contract 4.1 and 7).
-fn read_status(status: u16, retry_after: Option<Duration>) -> InquiryFailure {
+fn status_failure(status: u16, retry_after: Option<Duration>) -> InquiryFailure {
     match status {
         300..=399 => InquiryFailure::unclear(format!("HTTP {status}: campaign does not follow redirects")),
         429 | 503 => InquiryFailure {

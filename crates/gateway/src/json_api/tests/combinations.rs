@@ -115,7 +115,7 @@ fn list_answers() -> Vec<String> {
     bodies
 }
 
-/// Lists with another length or order, or with invalid items.
+/// Lists with a wrong length or order, or with invalid items.
 fn odd_lists() -> Vec<String> {
     let rejected_item = |error: &str| item(Some("false"), Some(error), r#"{"id":102}"#);
     let items = [

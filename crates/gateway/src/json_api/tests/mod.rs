@@ -22,12 +22,12 @@ struct SentRequest {
 }
 
 impl SentRequest {
-    /// Messages to the synchronous endpoint.
+    /// A request with `count` messages to the synchronous endpoint.
     fn messages(count: u32) -> Self {
         Self { endpoint: Endpoint::Sync, kind: OperationKind::Sms, count }
     }
 
-    /// A letter per outcome, and the name of the signal, by the real reader.
+    /// Reads an answer with the real reader. Returns a letter per outcome, and the name of the signal.
     fn read_answer(self, status: u16, body: &[u8]) -> (String, &'static str) {
         let exchange = HttpExchange::Answer { status, retry_after: None, body: body.to_vec() };
         let reply = read_reply(&rules(), self.endpoint, &envelope(self.kind, self.count), &exchange);
@@ -35,7 +35,7 @@ impl SentRequest {
     }
 }
 
-/// Parts of answers.
+/// Any JSON value, built from words and member names that occur in answers.
 fn any_value() -> impl Strategy<Value = String> {
     let words = [
         "true",
@@ -144,7 +144,7 @@ proptest! {
         changes in prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(any_change(), 1..4)],
     ) {
         let body = apply_changes(body, changes);
-        prop_assume!(!reference::has_too_large_a_number(&body));
+        prop_assume!(!reference::has_number_out_of_range(&body));
         let (letters, _) = sent.read_answer(200, &body);
         let (proven, _) = reference::judge(sent, 200, &body);
         prop_assert_eq!(letters.len(), sent.count as usize);

@@ -39,7 +39,7 @@ pub(super) fn judge(sent: SentRequest, status: u16, body: &[u8]) -> (String, &'s
 
 /// Whether a body cannot be judged, because it has a number that does not fit into a float. Such a number is valid JSON
 /// (RFC 8259, section 6), but a [`Value`] cannot represent it.
-pub(super) fn has_too_large_a_number(body: &[u8]) -> bool {
+pub(super) fn has_number_out_of_range(body: &[u8]) -> bool {
     let read: Result<Value, _> = serde_json::from_slice(body);
     read.is_err_and(|error| error.to_string().starts_with("number out of range"))
 }

@@ -193,8 +193,8 @@ fn times_view(words: &PageWords, channel: Option<Channel>, figure: &ChannelFigur
         let (half, nearly_all) = (words.format_duration_limit(half), words.format_duration_limit(nearly_all));
         sentences.push(words.say_with("run.times", &[("half", &half), ("most", &nearly_all)]));
     }
-    sentences.extend(describe_nonzero(times.at_latest(), |n| words.count("run.times-at-latest", n, &[])));
-    sentences.extend(describe_nonzero(times.uncertain(), |n| words.count("run.times-uncertain", n, &[])));
+    sentences.extend(describe_nonzero(times.count_upper_bounds(), |n| words.count("run.times-at-latest", n, &[])));
+    sentences.extend(describe_nonzero(times.count_uncertain(), |n| words.count("run.times-uncertain", n, &[])));
     TimesView { channel: channel_name(words, channel), sentences, bars: scale_bars(time_bars(words, times), None) }
 }
 

@@ -6,7 +6,7 @@ use super::*;
 use campaign_content::message::mask_tags;
 use campaign_core::domain::NamedTemplate;
 
-/// UTF-8 decoded in another encoding.
+/// Decodes the UTF-8 bytes of `text` in another encoding, as a misconfigured import would.
 fn misread_as(text: &str, encoding: &'static Encoding) -> String {
     encoding.decode_without_bom_handling(text.as_bytes()).0.into_owned()
 }
