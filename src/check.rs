@@ -282,7 +282,7 @@ async fn fetch_online_costs(
 fn not_ready_line(file: &Path, findings: &[Finding], is_strict: bool) -> StyledLine {
     let errors = findings.iter().filter(|finding| finding.is_error()).count() as u64;
     let name = strong(file.display().to_string());
-    // A list that only `run` fetches has no rows to report.
+    // Without an error, the campaign is not ready only because its list was not fetched.
     if errors == 0 {
         return StyledLine::new([caution("! "), name, plain(" has no errors so far, but its list was not checked")]);
     }

@@ -190,7 +190,7 @@ async fn wait_for_interrupt(mut interrupt: watch::Receiver<Interrupt>) {
 /// Waits until a second signal asks the process to stop at once.
 async fn wait_for_second_interrupt(mut interrupt: watch::Receiver<Interrupt>) {
     if interrupt.wait_for(|interrupt| matches!(interrupt, Interrupt::Immediate(_))).await.is_err() {
-        // The sender is gone, so no signal can arrive.
+        // The signal channel is closed, so no signal can arrive.
         std::future::pending::<()>().await;
     }
 }

@@ -1,4 +1,5 @@
-//! Confirmation of changes that reach a gateway: by `--yes`, or by a prompt with recipients, cost, duration and samples.
+//! Confirmation of changes that reach a gateway: by `--yes`, or by a prompt with recipients, cost, duration and
+//! samples.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -612,7 +612,7 @@ impl ExposureWarnings {
     pub(super) fn check_ledger(&self, file: &Path) {
         let is_open = |access: FileAccess| access.everyone_reads || access.everyone_writes;
         let Some(access) = self.find_new_exposure(file, is_open) else { return };
-        // SQLite gives its other files the same mode.
+        // SQLite gives its other files the mode of the ledger file.
         let beside = ["-wal", "-shm"].map(|end| PathBuf::from(format!("{}{end}", file.display())));
         let files = std::iter::once(file).chain(beside.iter().map(PathBuf::as_path).filter(|path| path.exists()));
         let files: Vec<String> = files.map(quote_for_shell).collect();

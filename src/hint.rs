@@ -462,7 +462,7 @@ fn plan_hint(refusal: &PlanRefusal, options: &RepeatedOptions) -> Option<String>
         PlanRefusal::Used { digest } => {
             format!("to approve one more run: `{}`", options.command(format!("approve {}", short_digest(digest))))
         }
-        // The plan repeats the options of the refused command.
+        // The refused command has stored a plan with its own options, so only the approval is missing.
         PlanRefusal::Unapproved { digest: Some(digest), .. } => {
             let digest = short_digest(digest);
             format!("run `{}`, then repeat this command with `--plan {digest}`", approve(digest))

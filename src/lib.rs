@@ -11,7 +11,7 @@
 //!
 //! | crate | purpose |
 //! |---|---|
-//! | [`campaign_server`] | what `campaign serve` runs: receipts, dashboard, metrics, scheduler, tools for AI assistants |
+//! | [`campaign_server`] | the servers: receipts, dashboard, metrics, scheduler, tools for AI assistants |
 //! | [`campaign_editor`] | what `campaign lsp` answers to editors: findings, explanations, completions |
 //! | [`campaign_runs`] | runs for every surface: a request goes in, events and an outcome come out |
 //! | [`campaign_engine`] | the survey before sending, the sending engine, projections of the ledger |
@@ -89,7 +89,7 @@ pub fn main_with_system_folder(arguments: impl IntoIterator<Item = OsString>, sy
     let arguments = with_help(arguments.into_iter().collect());
     let json = arguments.iter().any(|argument| argument == "--json");
     let parse = |command| shell::with_chosen_colors(command, &arguments).try_get_matches_from(&arguments);
-    // A help text or an error is printed by the complete parser.
+    // Only help texts and errors need the complete parser, which takes longer to build.
     let matches = parse(args::build_parser()).or_else(|_| parse(args::build_command()));
     let parsed = matches.and_then(|matches| Ok((CliArguments::from_arg_matches(&matches)?, matches)));
     let (mut parsed, matches) = match parsed {

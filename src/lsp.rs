@@ -108,7 +108,7 @@ impl LanguageServer {
                     }
                     self.handle_notification(notification);
                 }
-                // The server sends no requests.
+                // The server sends no requests, so it expects no responses.
                 Ok(Event::Message(Message::Response(_))) => {}
                 Ok(Event::Malformed(why)) => {
                     tracing::warn!("a message was not understood: {why}");
@@ -227,7 +227,7 @@ impl LanguageServer {
         let mut checks = Vec::new();
         self.update_session(|session| checks = session.refresh());
         for check in checks {
-            // Sending cannot fail, because the thread ends only with the process.
+            // Sending cannot fail, because the checking thread ends only with the process.
             let _ = self.checks.send(check);
         }
     }

@@ -1,4 +1,4 @@
-//! `campaign show`: the history of messages: attempts, answers, delivery status, decisions.
+//! `campaign show`: the history of messages, with attempts, answers, delivery status and decisions.
 
 use roaring::RoaringBitmap;
 use serde_json::{Value, json};

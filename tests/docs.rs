@@ -431,7 +431,7 @@ fn security_page_lists_every_outgoing_connection() {
     )
     .expect("a pattern");
     let url = regex::Regex::new(r"https?://([A-Za-z0-9.-]+\.[a-z]{2,})").expect("a pattern");
-    // Format identifiers and example hosts.
+    // Identifiers of formats, and example hosts. The program does not connect to them.
     let known = [
         "schemas.openxmlformats.org",
         "json.schemastore.org",

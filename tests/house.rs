@@ -1,4 +1,4 @@
-//! Rules that Cargo does not check: the layers of crates and modules, and the size of files.
+//! Rules that Cargo does not check: the layers of crates and modules, the size of files, and names in documents.
 
 mod debug_forms;
 mod opened_files;
@@ -294,7 +294,7 @@ fn only_the_file_adapter_knows_the_paths_of_frozen_copies() {
     for file in source_files().into_iter().filter(|file| !is_test(file)) {
         let text = fs::read_to_string(&file).expect("a file");
         let code = without_tests(&text);
-        // The list of a new campaign has the same name.
+        // The template for the list of a new campaign has the same name.
         let code = code.replace("include_str!(\"recipients.csv\")", "");
         if FROZEN_COPY_PATHS.iter().any(|name| code.contains(name)) {
             named.insert(relative_path(&file));
@@ -388,7 +388,7 @@ fn functions_named_in_architecture_and_contributing_exist() {
             words.extend(text.split(|c| !is_word(c)).filter(|word| word.contains('_')).map(str::to_owned));
         }
     }
-    // A package that is used under another name.
+    // The package `yaml_serde` is used under another name.
     words.insert("yaml_serde".to_owned());
     let mut named = 0;
     for document in ["ARCHITECTURE.md", "CONTRIBUTING.md", "AGENTS.md"] {

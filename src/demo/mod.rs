@@ -1,7 +1,8 @@
-//! `campaign demo`: writes a campaign, checks it, rehearses it in a sandbox, kills the sending process and resumes it.
+//! `campaign demo`: writes a campaign, checks it, rehearses it in a sandbox, kills the sending process and resumes the
+//! run.
 //!
 //! Each step runs this program as a child process, as a person would. The sandbox runs in this process, so that it
-//! outlives the killed one. Its journal shows what a gateway received, independently of the ledger. The demo must not
+//! outlives the killed child. Its journal shows what a gateway received, independently of the ledger. The demo must not
 //! use the user's ledger or gateways: the child processes get their own.
 
 mod files;

@@ -1,4 +1,5 @@
-//! The gateway profiles: whether they are valid, the gateways can be reached and accept the keys, and webhooks arrive.
+//! Checks of the gateway profiles: they are valid, their gateways are reachable and accept the keys, and webhooks
+//! arrive.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The ledger: whether it opens, has this version's tables, is intact, and can be written.
+//! Check of the ledger: it opens, has this version's tables, is intact, and can be written.
 
 use std::sync::Arc;
 

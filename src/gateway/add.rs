@@ -1,4 +1,5 @@
-//! `campaign gateway add`: asks for the addresses, the key and the rate of a gateway, tests them, and writes its profile.
+//! `campaign gateway add`: asks for the addresses, the key and the rate of a gateway, tests them, and writes its
+//! profile.
 
 use std::io::{BufRead as _, IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf, absolute};

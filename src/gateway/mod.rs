@@ -1,5 +1,5 @@
-//! `campaign gateway`: balance, sender names, delivery status, message templates, webhook address and trusted host of an
-//! account.
+//! `campaign gateway`: balance, sender names, delivery status, message templates, webhook address and trusted host of
+//! an account.
 
 mod add;
 

@@ -150,7 +150,8 @@ async fn send_notifications(context: &Context, ledger: &dyn Ledger) -> Result<()
 
 fn build_outcome_printer<'a>(context: &'a Context, inputs: &'a Inputs, gateway: Option<&'a str>) -> OutcomePrinter<'a> {
     let profiles = context.profiles().load(Some(&inputs.campaign.file));
-    // A loopback gateway reaches no recipients, unless it stands in for the live one.
+    // A loopback gateway is not suggested, because it reaches no recipients. The default name of a live gateway is an
+    // exception.
     let live = |profile: &&Profile| !profile.is_loopback() || profile.name == suggested::LIVE_GATEWAY;
     let mut live: Vec<String> = profiles
         .iter()
@@ -158,7 +159,7 @@ fn build_outcome_printer<'a>(context: &'a Context, inputs: &'a Inputs, gateway: 
         .filter(live)
         .map(|profile| profile.name.clone())
         .collect();
-    // The campaign's own gateway is always suggested.
+    // If the campaign's own gateway has a profile, only that gateway is suggested.
     if profiles.is_ok_and(|profiles| profiles.profile_names().any(|name| name == inputs.own_gateway)) {
         live = vec![inputs.own_gateway.clone()];
     }

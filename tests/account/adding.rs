@@ -194,7 +194,7 @@ fn suggested_commands_lead_from_a_list_to_a_live_message() {
     };
     let (mut line, mut commands) = ("campaign init spring --from Клієнти.csv".to_owned(), Vec::new());
     for _ in 0..6 {
-        // Values that only the user knows.
+        // Add the values that only the user knows.
         if line.contains("gateway add") {
             line += &format!(" --base-url {} --key-env {KEY_VARIABLE}", sandbox.base_url());
         }

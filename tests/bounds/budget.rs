@@ -106,7 +106,7 @@ fn messages_proven_by_receipts_count_towards_limits_and_caps() {
     }
     assert_eq!(hooked.results().states(), ["accepted", "delivered", "read", "accepted"]);
     assert_eq!(money(), [Some(3.2), Some(0.0)]);
-    // The cap applies to the messages of the first edition.
+    // The messages of the first edition count towards the cap.
     let list = std::fs::read_to_string(hooked.sale.path("sale.csv")).expect("a list");
     hooked.sale.write("sale.csv", &format!("{list}{},New\n", phone(9)));
     hooked.sale.replace("sale.yaml", "limits:", "edition: second\nlimits:");

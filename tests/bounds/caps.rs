@@ -104,10 +104,10 @@ fn caps_count_messages_in_doubt_but_not_rejected_ones() {
     let news = write_other_campaign(&sale, "news", "cap: 1/7d");
     let report = sale.campaign(&["run", &news, "--json"]).exits(0).json();
     assert_eq!(report["sent"], json!(refused));
-    // A retry of the rejected messages comes too late, because everyone has a message by now.
+    // A retry of the rejected messages comes too late, because every recipient has a message by now.
     sale.replace("sale.yaml", "delivery:\n", "delivery:\n  cap: 1/7d\n");
     sale.campaign(&["retry", "sale"]).exits(3);
-    // An already sent row keeps its state.
+    // A rejected row that the cap skips keeps its state.
     assert_eq!(
         sale.results().counts(),
         [("accepted".to_owned(), 10 - refused), ("rejected".to_owned(), refused)].into()

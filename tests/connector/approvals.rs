@@ -1,4 +1,4 @@
-//! Operator approval of assistant calls (the third lock): a call waits until the operator approves exactly that call,
+//! Operator approval of assistant calls (`--approve`): a call waits until the operator approves exactly that call,
 //! once.
 
 use serde_json::{Value, json};
@@ -117,7 +117,7 @@ fn template_approval_covers_one_name_and_one_text() {
     let approved = request_approval(&connector, "create_sms_template", &template("a\nb", "c"));
     // The name is shown on one line, so it cannot look like the text.
     approve(&connector, &approved, &["the SMS template a⏎b", "│ c"]);
-    // The same characters, divided differently, wait for their own approval.
+    // A call with the same characters, divided differently between the arguments, needs its own approval.
     let other = request_approval(&connector, "create_sms_template", &template("a", "b\nc"));
     assert_ne!(other, approved);
 }

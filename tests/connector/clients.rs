@@ -29,7 +29,7 @@ fn rmcp_http_client_calls_tools_in_both_lifecycle_modes() {
             assert_eq!(tools.len(), 6);
             for tool in &tools {
                 let annotations = tool.annotations.as_ref().expect("annotations");
-                // A lookup costs money.
+                // A lookup costs money, so it is not read-only.
                 let reads = tool.name != "lookup_number";
                 assert_eq!((annotations.read_only_hint, annotations.destructive_hint), (Some(reads), Some(false)));
             }

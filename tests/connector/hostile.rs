@@ -1,4 +1,5 @@
-//! Prompt injection: the locks stop an assistant that obeys every text it reads.
+//! Prompt injection: an assistant obeys every text it reads, and the connector's safeguards (`--allow-send`, `confirm`,
+//! `--approve`) keep it from sending.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The connector for AI assistants (MCP server): protocol, tools, locks and limits.
+//! The connector for AI assistants (MCP server): protocol, tools, safeguards against unwanted sending, and limits.
 
 mod afterwards;
 mod approvals;

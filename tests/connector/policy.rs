@@ -71,7 +71,8 @@ fn suppress_files_apply_to_every_sending_tool() {
     }
     assert!(gateway.sends().is_empty());
     expect_accepted(&connector, OTHER, "Hi");
-    // The file is read again for each call. A national number in it belongs to the recipient's country.
+    // The file is read again for each call. National numbers in the file are read as numbers of the recipient's
+    // country.
     connector.folder.write("house.csv", &format!("phone\n0{}\n", OTHER % 1_000_000_000));
     expect_refusal(&connector, &("send_sms", sms(OTHER, "Ho")), "opted_out");
     // Without the file, opt-outs are unknown.

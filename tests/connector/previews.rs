@@ -35,7 +35,7 @@ fn preview_problems(folder: Folder, options: &[&str], arguments: &Value) -> (Vec
     let mut client = Conversation::start_in(folder, options);
     let call: Value = serde_json::from_str(&tool_call("send_sms", arguments)).expect("a message");
     let stdio = parse_result(&client.ask(&call)["result"]);
-    // A second can pass between the two calls.
+    // A second can pass between the two calls, so the numbers in the problems can differ.
     let comparable_problems = |answer: &Value| {
         let without_digits = |problem: String| problem.replace(|character: char| character.is_ascii_digit(), "");
         read_list(answer, "problems").into_iter().map(without_digits).collect::<Vec<_>>()

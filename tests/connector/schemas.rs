@@ -47,7 +47,7 @@ fn every_tool_argument_is_described_and_others_are_refused() {
         let hints = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"].map(hint);
         let expected = match name {
             "create_sms_template" => [false, false, false, true],
-            // Each lookup costs money.
+            // Each lookup costs money, so the tool is neither read-only nor idempotent.
             "lookup_number" => [false, false, false, true],
             name if name.starts_with("send_") => [false, true, false, true],
             _ => [true, false, true, true],

@@ -1,4 +1,4 @@
-//! Sending tools of the connector: two locks, the operator's limits, and one message per call.
+//! Sending tools of the connector: `--allow-send`, confirmation, the operator's limits, and one message per call.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -290,7 +290,7 @@ fn message_without_an_answer_has_an_unknown_outcome() {
     );
     assert_eq!(parse_error(&connector.call("send_sms", &sms())).0, "repeated");
     assert_eq!(gateway.phones(), [PHONE]);
-    // A person handles it like any other message in doubt.
+    // An operator handles this message like any other message in doubt.
     let status = connector.folder.campaign(&["status", "assistant.message"]);
     status.exits(4).says("reconcile assistant.message@1");
 }

@@ -54,7 +54,7 @@ fn evidence_from_a_file_remains_after_the_file_changes() {
     sale.write("consents.csv", "phone,where,text\n");
     let consent = evidence(&sale, 2)["evidence"]["messages"][0]["consent"].clone();
     assert_eq!((&consent["source"], &consent["value"]), (&"call".into(), &"".into()), "{consent}");
-    // A later run does not change the earlier one.
+    // A later run does not change the evidence of an earlier run.
     sale.write("consents.csv", &format!("phone,where,text\n{},web,Yes\n", number(2)));
     sale.run(&["--again", "1"]).exits(0);
     let messages = evidence(&sale, 2)["evidence"]["messages"].clone();

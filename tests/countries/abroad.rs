@@ -33,7 +33,7 @@ fn recipients_abroad_are_counted_by_country() {
     assert_eq!(json["campaigns"][0]["abroad"], counts);
     let planned = sale.campaign(&["plan", "sale.yaml", "--json"]).exits(0).json();
     assert_eq!(planned["forecast"]["abroad"], counts);
-    // With `countries`, messages can be sent only to the expected countries.
+    // If the campaign lists the expected `countries`, recipients in these countries are not reported.
     sale.replace("sale.yaml", "recipients:\n", "countries: [UA, PL, DE]\nrecipients:\n");
     assert!(!sale.campaign(&["check", "sale.yaml"]).exits(0).details().contains("outside UA"));
 }

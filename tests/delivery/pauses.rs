@@ -137,7 +137,7 @@ fn wait_after_the_clock_was_set_back_is_short_and_explained() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(30).delivery("rate: 100/s").through(&gateway).profile("rate: 100/s").write();
     sale.run(&["--limit", "7"]).exits(0);
-    // An hour ahead of the clock, with 3 seconds of the rate already used.
+    // The record is an hour ahead of the clock, and the rate is used up for the next 3 seconds.
     let ahead = "UPDATE accounts SET written_at = written_at + 3600000000, next_free = written_at + 3603000000";
     change_ledger(&sale, ahead);
     sale.run(&[]).exits(0).says("waiting 3.0 s: the clock was set back");

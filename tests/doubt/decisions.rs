@@ -50,7 +50,7 @@ fn rows_can_be_selected_by_part_of_the_results_file() {
     let (_gateway, sale) = sale_in_doubt();
     sale.campaign(&["results", "sale", "--state", "in_doubt", "--out", "doubt.csv"]).exits(0);
     let text = std::fs::read_to_string(sale.path("doubt.csv")).expect("a file");
-    // Save it as a spreadsheet does, without the last row.
+    // Save the file as a spreadsheet program does, without the last row.
     let lines: Vec<&str> = text.lines().collect();
     sale.write("doubt.csv", &format!("\u{feff}{}\r\n", lines[..lines.len() - 1].join("\r\n")));
     sale.campaign(&["resolve", "sale", "--file", "doubt.csv", "--as", "sent"]).exits(4).says("resolved 3 rows as sent");

@@ -32,7 +32,7 @@ fn skipped_resend_stays_in_doubt_in_every_report() {
     sale.campaign(&["status", "sale"]).exits(4).says("4 in doubt");
     assert_eq!(states(&sale), "addddaaaaa");
     assert_eq!(gateway.phones().len(), 10);
-    // The skip ends with the next decision, which applies once the opt-outs are removed.
+    // After the opt-outs are removed, a new decision ends the skip.
     change_opt_outs(&sale, &["remove", "--yes"]);
     decide(&sale, "send-again");
     assert_eq!(sale.run(&["--json"]).exits(0).json()["counts"], json!({ "accepted": 10 }));

@@ -96,7 +96,7 @@ fn missing_frozen_copy_of_a_finished_run_blocks_no_new_run() {
     add_recipient(&sale);
     sale.run(&[]).exits(0);
     assert_eq!(gateway.phones()[10..], [phone(12)]);
-    // The decision holds. The results of the first run, kept as `sale@1.csv`, cannot be written without the copies.
+    // The decision is recorded, but the results of the first run, `sale@1.csv`, cannot be written without the copies.
     let resolved = sale.campaign(&["resolve", "sale@1", "--all", "--as", "sent"]).exits(74);
     resolved.says("resolved 4 rows as sent").says("results were not updated");
 }

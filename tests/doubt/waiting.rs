@@ -1,4 +1,4 @@
-//! Reconciliation over time: three denials after three waits, and the end of inquiries after a day.
+//! Reconciliation over time: three "not found" answers, each after a wait, and the end of inquiries after a day.
 
 use super::{Memory, SECOND_ENVELOPE, message_ids, result_cell, states, ten_recipients};
 use crate::support::{Answer, Draft, Folder, Gateway, change_ledger, note_on_failure, phone};

@@ -142,7 +142,7 @@ fn run_stops_when_webhooks_report_many_rejections() {
     run.finish().exits(5).says("messages were rejected; use `--keep-going`");
     let sent = gateway.phones().len();
     assert!(sent < 600, "{sent}");
-    // Rejections from an earlier start do not stop the run again.
+    // Rejections from before the resume do not stop the run again.
     hooked.sale.run(&[]).exits(3);
     assert_eq!(gateway.phones().len(), 600);
     server.end("TERM").exits(0);

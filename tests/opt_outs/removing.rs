@@ -115,7 +115,7 @@ fn undoing_one_of_several_imports_requires_its_source() {
         std::fs::create_dir(sale.path(folder)).expect("a folder");
     }
     import_rows(&sale, "s/list.csv", "", 2..3, "");
-    // Rows with a source of their own belong to the same import.
+    // Rows with a value in the `source` column still belong to the import of their file.
     import_rows(&sale, "t/list.csv", ",source", 3..5, ",shop");
     import_rows(&sale, "a, b.csv", "", 5..6, "");
     let remove = |source: &str| sale.campaign(&["suppress", "remove", "--source", source, "--yes"]);

@@ -1,4 +1,4 @@
-//! Scopes of opt-outs: marketing, all messages, or one campaign; and messages that must arrive.
+//! Scopes of opt-outs: marketing, all messages, or one campaign; and mandatory messages, which ignore opt-outs.
 
 use std::fs;
 use std::io::Read as _;

@@ -342,7 +342,8 @@ fn row_page_shows_the_message_unless_the_row_was_excluded() {
 #[test]
 fn occurrences_are_shown_in_the_campaign_time_zone() {
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
-    // The next date, and the last of the next thirty days by the clock of the machine.
+    // The first and the last date shown. The first is in the campaign's time zone; the last is within thirty days by
+    // the machine's clock.
     for (zone, moment, first, last) in [
         // Kathmandu is 5:45 ahead: 00:19 on the 11th, then 00:21.
         ("Asia/Kathmandu", "2030-01-10T18:34:00Z", "2030-01-11", "2030-02-08"),

@@ -247,7 +247,7 @@ fn damaged_visitors_file_disables_pages_but_not_webhooks() {
         server.end("TERM").exits(0);
     }
     assert_eq!(hooked.results().states(), ["delivered", "accepted"]);
-    // The same on a running server: without a readable file, existing sessions are refused.
+    // A running server also refuses existing sessions if the file is unreadable.
     let server = hooked.serve();
     let visitor = Browser::signed_in(&server);
     assert_eq!(visitor.get("/").status, 200);

@@ -39,7 +39,7 @@ fn test_is_sent_only_to_the_chosen_numbers_in_the_file() {
     let server = Server::start(&sale, &["--test-to", "testers.csv"]);
     let olha = sign_in(&sale, &server, &["Olha", "--decide"]);
     assert!(offers_test(&olha.page("/runs/sale@1")) && offers_test(&olha.page("/runs/sale@1/campaign")));
-    // Every recipient has the message already, so the page shows the first row and the field for another one.
+    // Every recipient has the message already, so the page shows the first row and a field for another row.
     let first = olha.page(TEST);
     let words = first.one("main").words();
     assert!(words.contains("The message of row 2 of sale") && words.contains("Hello, Person 2"), "{words}");

@@ -1,5 +1,5 @@
-//! Plans and approvals: only what was planned is sent. Covers what a plan compares, how long it is kept and who
-//! approves it.
+//! Plans and approvals: only planned messages are sent. The stories cover what a plan compares, how long it is kept and
+//! who approves it.
 
 mod approved;
 mod pinned;

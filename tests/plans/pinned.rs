@@ -163,7 +163,7 @@ fn plan_is_kept_for_thirty_days() {
     };
     after(31).exits(2).says("there is no plan");
     assert!(gateway.requests().is_empty());
-    // Many days have passed, so the text contains another date.
+    // The text contains another date by now, but the plan still applies.
     after(29).exits(0);
     assert_eq!(gateway.phones().len(), 5);
 }

@@ -97,7 +97,7 @@ fn standing_approval_covers_one_schedule_and_a_recipient_limit() {
     server.end("TERM").exits(0);
     assert_eq!(daily.runs(), 1);
     daily.sale.campaign(&["stop", "sale@1", "--for-good", "--yes"]).exits(0);
-    // On the next day, a list of this size needs no approval.
+    // On the next day, the standing approval also covers a list of this size.
     let server = daily.serve(second, SignedDuration::from_secs(-1));
     until("the notification reports the second stop", || daily.reasons("stopped").len() >= 2);
     server.end("TERM").exits(0);

@@ -419,7 +419,7 @@ fn retry_verifies_a_rejection_contradicted_by_a_later_receipt() {
         assert_eq!(hooked.post(&operations(&gateway)[0], &webhook_body(&report)), 200);
     }
     hooked.sale.campaign(&["retry", "sale", "--no-wait"]).exits(3).says("--state failed");
-    // This gateway gives the same answer for every message, which proves nothing.
+    // This gateway answers every status inquiry alike, so its answer does not prove that the message failed.
     retry_failed(&hooked.sale, &[]).exits(5);
     assert_eq!(gateway.phones().len(), 1);
     drop(server);

@@ -34,8 +34,8 @@ impl Fault {
             Fault::Lost => "faults: [{ when: { suffix: \"3\" }, webhook: lost }]",
             Fault::AllAtOnce => "",
         };
-        // One second of real time is a minute in the sandbox. The server is down briefly or, with `AllAtOnce`, until
-        // the run has ended.
+        // One second of real time is a minute in the sandbox. With `AllAtOnce`, the server is down until the run has
+        // ended, so the gateway waits longer between attempts.
         let wait = if self == Fault::AllAtOnce { "15m" } else { "30s" };
         // Failures of channels before the last one are reported, too.
         format!("{BEGINNING}webhooks: {{ retry: [{}], intermediate: true }}\n{fault}\n", [wait; 50].join(", "))

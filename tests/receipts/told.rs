@@ -160,7 +160,7 @@ fn delivery_of_a_message_and_its_retry_is_a_suspected_duplicate() {
     hooked.sale.campaign(&["resolve", "sale", "--all", "--as", "not-sent", "--i-accept-duplicates", "1"]);
     hooked.sale.campaign(&["retry", "sale", "--no-wait"]).exits(0);
     let sent = operations(&gateway);
-    // Without `msg_id`, which would prove two messages by itself.
+    // The receipts have no `msg_id`, because two different values would prove two messages by themselves.
     let delivered = |operation: &Value| {
         json!({ "success": true, "id": operation["id"].to_string(), "type": "sms", "status": "DELIVERED" }).to_string()
     };

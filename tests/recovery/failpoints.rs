@@ -184,7 +184,8 @@ fn retry_requested_before_a_crash_is_performed_once() {
         sale.run(&["--keep-going"]).exits(3);
         assert_eq!((witness.rejections(), witness.arrivals()), (3, PEOPLE - 3));
         assert!(run_dies(&sale, &["retry", "sale@1"], (point, pass)), "the retry runs");
-        // If the killed command did not record the retry, the second one does. Otherwise the recorded retry is resumed.
+        // If the killed command did not record the retry, the second command does. Otherwise, the recorded retry is
+        // resumed.
         if sale.campaign(&["retry", "sale@1"]).code() == Some(2) {
             resume_to_end(&sale);
         }

@@ -139,7 +139,7 @@ fn run_memory_is_hidden_from_core_dumps_and_other_processes() {
     let limits = run.read_proc_file("limits");
     let core = limits.lines().find(|line| line.starts_with("Max core file size")).expect("a limit");
     assert_eq!(core.split_whitespace().nth(4), Some("0"), "{core}");
-    // If this test runs as root, root owns that memory anyway; a unit test covers other users.
+    // If this test runs as root, root owns the process memory anyway; a unit test covers other users.
     assert_eq!(run.memory_owner(), 0);
     run.signal("INT");
     run.finish().exits(130);

@@ -146,7 +146,7 @@ fn another_ledger_resends_nothing_unless_a_person_confirms() {
     elsewhere(&["run", "sale.yaml", "--gateway", "sandbox"]).exits(0);
     elsewhere(&["run", "sale.yaml", "--new-ledger"]).exits(0).says("sale.old-1.csv");
     assert_eq!(witness.arrivals(), 2 * PEOPLE);
-    // Now the first ledger is the one that does not know the recipients.
+    // Now the first ledger does not contain the messages in the results.
     sale.run(&[]).exits(74).says("results/sale.csv");
 }
 

@@ -1,4 +1,4 @@
-//! Signals and closed output pipes: a run that is interrupted once or twice, or has no reader.
+//! Signals and closed output pipes: a run that is interrupted once or twice, or whose output nobody reads.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Unusable and outdated ledgers, and the durability of intents when a request arrives.
+//! Unusable and outdated ledgers, and intents, which are in the ledger files before their request arrives.
 
 use std::fs;
 use std::path::{Path, PathBuf};

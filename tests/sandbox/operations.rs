@@ -180,7 +180,7 @@ fn most_expensive_stage_is_reserved_and_the_rest_refunded() {
         ("rcs+sms", &[rcs, sms], &[rcs]),
         ("viber+sms", &[viber, sms], &[]),
     ] {
-        // In real time, so that no message is delivered between the two requests.
+        // The sandbox runs in real time, so that no message is delivered between the two requests.
         let sandbox = TestSandbox::start_at_own_speed(scenario_without_delivery(failing_stages));
         let before = sandbox.balance();
         sandbox.payload(&example(kind, 1));

@@ -1,5 +1,5 @@
-//! Schedules that contradict the window, `until`, the rate or `per_day`: `check` and `schedule add` detect this from
-//! the dates on which the schedule would fire.
+//! Schedules that contradict the window, `until`, the rate or `per_day`: `check` and `schedule add` detect the
+//! contradiction from the dates on which the schedule would fire.
 
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
@@ -89,7 +89,7 @@ fn schedule_is_checked_in_the_time_zone_of_each_recipient() {
         .says("can be sent before");
     sale.write("sale.csv", "phone,name,city\n380501000003,B,America/New_York\n");
     assert_refused(&sale, "the window opens at");
-    // By the countries of the phone numbers: it is 22:30 in Kyiv.
+    // `zone: recipient` uses the countries of the phone numbers: in Kyiv, it is 22:30.
     let window = "window: { hours: 09:00-20:00, zone: recipient }";
     let sale = draft(&gateway, "every: day 15:30", &[window, "until: 2h"]).write();
     sale.replace("sale.yaml", "Europe/Kyiv", "America/New_York");

@@ -90,7 +90,7 @@ fn skipped_occurrence_is_shown_until_a_later_one_is_sent() {
         let line = format!("{}:{}:{}: ", file, finding["line"], finding["column"]);
         assert!(shown.contains("was skipped: 1 problem found") && shown.contains(&line), "{shown}");
         assert!(shown.contains("help: "), "{shown}");
-        // The dashboard shows it too, even after a restart of the server.
+        // The dashboard shows the finding too, even after a restart of the server.
         let server = daily.serve(HOUR);
         let page = Browser::signed_in(&server).page("/schedules");
         assert!(format!("{page:?}").contains("[recipients-missing]"), "{page:?}");

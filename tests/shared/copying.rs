@@ -1,4 +1,4 @@
-//! `ledger copy` moves a ledger from its file to a database. Afterwards, commands with the file send nothing.
+//! `ledger copy` moves a ledger from its file to a database. Afterwards, commands that use the old file send nothing.
 
 use serde_json::json;
 

@@ -1,4 +1,5 @@
-//! Full disk of the database: all senders of a run stop with a message, and the run can continue when space is free.
+//! Full disk of the database server: all senders of a run stop with a message, and the run can continue when space is
+//! free.
 
 use std::io::Write as _;
 use std::path::PathBuf;

@@ -23,7 +23,7 @@ fn cancelled_run_ends_and_its_planned_rows_are_skipped() {
     sale.campaign(&["stop", "sale@1", "--for-good", "--yes"]).exits(2).says("has already ended");
     let shown = Results::parse(&sale.campaign(&["results", "sale", "--out", "-"]).exits(0).stdout);
     assert_eq!(shown.counts()["skipped"], 7);
-    // The next run sends only to the rejected recipient. The others have a message or were cancelled.
+    // The next run sends only to the two rejected recipients. The others have a message or were cancelled.
     sale.run(&[]).exits(0).says("sale@2").says("8 skipped");
     assert_eq!(gateway.phones()[3..], [3, 4].map(phone));
 }

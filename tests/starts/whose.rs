@@ -53,7 +53,7 @@ fn moved_campaign_needs_the_moved_option_only_once() {
     write_campaign_in(&home, &gateway, "b", "Winter", 5);
     run(&home, "a/sale.yaml", &[]).exits(0);
     run(&home, "b/sale.yaml", &["--moved"]).exits(2).says("`edition`");
-    // The refused command is not remembered.
+    // The refused command does not record the move.
     home.campaign(&["status", "a/sale.yaml"]).exits(0).says("sale@1");
     home.campaign(&["status", "b/sale.yaml"]).exits(2).says("a/sale.yaml");
     run(&home, "b/sale.yaml", &["--moved", "--accept-changes"]).exits(0).says("3 skipped");

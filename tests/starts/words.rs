@@ -36,7 +36,7 @@ fn finished_run_with_rows_to_resend_can_resume() {
 
 #[test]
 fn resumable_run_exits_5_after_any_earlier_exit_code() {
-    // Everything is finished except the run itself: its results could not be written.
+    // All rows are done, but the run is open, as if its results could not be written.
     let gateway = Gateway::answering([Answer::CloseRead]);
     let sale = campaign().to(1).through(&gateway).write();
     let run = sale.start(&[]);

@@ -98,7 +98,7 @@ impl Process {
 
     /// Kills it with SIGKILL.
     pub(crate) fn kill(mut self) -> Finished {
-        // It might have ended a moment ago.
+        // The process might have ended a moment ago.
         let _ = self.child.kill();
         self.finish()
     }

@@ -57,7 +57,7 @@ fn kill_one_campaign(limit: usize, chance: &mut Chance) -> usize {
     let ended = run.finish();
     assert!(matches!(ended.code(), Some(0 | 4)), "{}", ended.details());
     drop(workers);
-    // Rows that the resumed run found in doubt might have been answered in the meantime.
+    // The gateway might by now report messages that were in doubt for the resumed run.
     let last = sale.run(&[]);
     assert!(matches!(last.code(), Some(0 | 4)), "{}", last.details());
     assert_eq!(witness.tally(&sale, (2..ROWS + 2).map(phone)), Tally::default());

@@ -62,7 +62,8 @@ fn create_one_folder(path: &Path) -> io::Result<()> {
         if is_shared_folder(folder_of(path)) {
             builder.mode(SHARED_FOLDER_MODE).create(path)?;
             let mut permissions = std::fs::metadata(path)?.permissions();
-            // Only if the umask removed permissions: a service might not be allowed to set the setgid bit.
+            // The permissions are set only if the umask removed some: a service might not be allowed to set the setgid
+            // bit.
             if permissions.mode() & SHARED_FOLDER_MODE != SHARED_FOLDER_MODE {
                 permissions.set_mode(permissions.mode() | SHARED_FOLDER_MODE);
                 std::fs::set_permissions(path, permissions)?;

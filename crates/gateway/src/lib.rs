@@ -121,7 +121,7 @@ impl EncodedOperation {
     /// digest.
     #[must_use]
     pub fn with_hook(mut self, address: &str) -> Self {
-        // An operation is an object that has at least a type.
+        // An operation is an object with at least a type, so a comma precedes the new key.
         if self.json.pop().is_some() {
             self.json.extend_from_slice(br#","hook":"#);
             serde_json::to_writer(&mut self.json, address).expect("a string is written to memory");

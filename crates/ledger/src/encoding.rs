@@ -1,8 +1,8 @@
 //! The stored form of records: rows and outcomes in postcard (variable-length integers, no names), row sets, and
 //! checksums.
 //!
-//! Records of earlier versions are rewritten: pipeline channels that they did not record, and events and receipts in the
-//! form of the previous version.
+//! This module also converts records between versions. It adds pipeline channels to envelopes of versions that did not
+//! record them, and changes events, receipts and opt-outs so that the previous version can read them.
 
 use roaring::RoaringBitmap;
 use serde::de::DeserializeOwned;

@@ -158,7 +158,7 @@ fn read_slots(mut file: &File) -> io::Result<[Option<HighWaterMark>; 2]> {
         file.take(SLOT_BYTES as u64).read_to_end(&mut bytes)?;
         *slot = HighWaterMark::parse_slot(&bytes);
         if offset == 0 && slot.is_none() {
-            // Later writes beyond the text leave zeros in between.
+            // Writing the other slot leaves zeros between the text and that slot.
             let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
             *slot = serde_json::from_slice(text).ok();
         }

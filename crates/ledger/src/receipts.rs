@@ -34,7 +34,7 @@ impl NewReceipt {
         let Some(first) = stored.iter().find(|known| known.order == *order && known.receipt == *receipt) else {
             return;
         };
-        // Without its texts, the receipt of a forgotten recipient equals others.
+        // Without its texts, the receipt of a forgotten recipient can equal other receipts.
         if receipt.replies.is_empty() && receipt.error.is_none() {
             return;
         }

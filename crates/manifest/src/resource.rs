@@ -46,7 +46,7 @@ impl ResourceKind {
     /// The kind of the resource under a key.
     pub fn for_key(key: &str) -> Self {
         match key.rsplit('.').next() {
-            // A table can have any name.
+            // A table can have any name, even `command` or `url`.
             _ if key.starts_with("data.") => Self::Source,
             Some("command") => Self::Program,
             Some("url" | "public_url") => Self::Address,

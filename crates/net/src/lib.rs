@@ -5,7 +5,7 @@
 //! finishes open requests. A handler gets the client's address as `Extension<SocketAddr>`. It must itself limit the
 //! size of a body and the time to read it, and respond before the idle timeout.
 //!
-//! This crate must not inspect requests.
+//! Listeners must not inspect requests. A router that needs the host allowlist applies [`Hosts`] itself.
 
 mod hosts;
 pub mod http_client;

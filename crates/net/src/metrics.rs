@@ -1,7 +1,7 @@
 //! Server metrics: counters, and the text format of Prometheus.
 //!
-//! All parts of a process share one [`Metrics`] and report events with the types of this module. Labels must not identify
-//! people: no numbers, no texts, and no free-form values except for names of gateways and accounts.
+//! All parts of a process share one [`Metrics`] and report events with the types of this module. Labels must not
+//! identify people: no numbers, no texts, and no free-form values except for names of gateways and accounts.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;

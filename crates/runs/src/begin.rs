@@ -141,9 +141,9 @@ impl Session {
         }
         self.refuse_unplanned(&survey)?;
         let chosen = self.launch.request.choose_rows(&survey.survey.planned_rows(), survey.survey.last_row)?;
-        // A list without valid recipients becomes a run with results. If earlier runs sent to the list, they have the
-        // results already. If only an approval permits sending, no run begins without recipients, because it
-        // cannot be approved.
+        // A list without valid recipients becomes a run whose results list the invalid rows. If earlier runs sent to
+        // the list, their results exist already. If sending requires an approval, no run begins, because a run without
+        // recipients cannot be approved.
         let only_invalid = !self.launch.request.approved_only
             && survey.survey.count_planned() == 0
             && sent.numbers.is_empty()
@@ -194,7 +194,8 @@ impl Session {
         let token = approval.as_ref().map(|approval| approval.token.as_str());
         let is_open = ledger.open_run(run.key, replaced, token).await?;
         if let Some(approval) = approval.as_ref().filter(|_| !is_open) {
-            // Other processes sent to those recipients in the meantime, and this run was never opened.
+            // The approval became invalid in the meantime, for example because another run used it. This run was not
+            // opened.
             return Err(Self::used_approval_error(approval));
         }
         failpoint::pass("run.opened");

@@ -1,8 +1,8 @@
 //! Erasure of personal data: forgetting a person, and purging old runs.
 //!
 //! The ledger is changed first, in one commit that records which rows still have to be erased elsewhere. From then on,
-//! nothing is sent to a forgotten number. If a call ends early, the next call or the next start of the campaign
-//! continues with the remaining rows.
+//! nothing is sent to a forgotten number. If an erasure is interrupted, the next one erases the remaining rows, and so
+//! does the next run of the campaign before it begins.
 //!
 //! Hashes of forgotten numbers are kept outside the ledger, because an earlier backup still contains the numbers. A
 //! purged run keeps its figures.

@@ -231,7 +231,7 @@ pub struct CancelledRun {
 pub async fn cancel_run(adapters: &Adapters, run: Run) -> Result<CancelledRun, Error> {
     let (ledger, deadline) = (adapters.ledger.as_ref(), Instant::now() + STOP_TIMEOUT);
     stop_run(ledger, &run).await?;
-    // Checked again each time: the sending process might continue with another run of the campaign.
+    // The run is reloaded each time, because the sending process might continue with another run of the campaign.
     let now = loop {
         let now = reload_run(ledger, run.key).await?;
         if !is_owned(ledger, &now).await? || Instant::now() >= deadline {
@@ -240,7 +240,7 @@ pub async fn cancel_run(adapters: &Adapters, run: Run) -> Result<CancelledRun, E
         sleep(POLL_INTERVAL).await;
     };
     let lock = HeldRun::lock_for_run(adapters, &now).await?;
-    // Under the lock, so that only one of two concurrent calls cancels the run.
+    // The run is reloaded under the lock, so that only one of two concurrent calls cancels it.
     let now = reload_run(ledger, now.key).await?;
     if now.progress != RunProgress::Open {
         return Err(Error::NothingToCancel { run: now.name() });

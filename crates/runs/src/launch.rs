@@ -1,4 +1,4 @@
-//! One call to send a campaign: its request, its session, and its outcome.
+//! Launch of a run, whether new, resumed or retried: its request, its session, and its outcome.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -213,7 +213,7 @@ impl Launch {
         let ledger = adapters.ledger.as_ref();
         self.refuse_ledger(ledger).await?;
         let lock = Arc::new(lock_campaign(ledger, &brief.name, &brief.gateway, account).await?);
-        // After locking, so that no other process writes those results in the meantime.
+        // Results files are checked after locking, so that no other process writes them in the meantime.
         match self.request.new_ledger {
             true => move_signs_aside(ledger, &self.inputs, &adapters.observer).await?,
             false => refuse_lost_ledger(ledger, &self.inputs).await?,

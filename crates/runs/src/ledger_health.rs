@@ -357,7 +357,7 @@ pub async fn accept_restored_ledger(adapters: &Adapters) -> Result<RestoredLedge
         match record_doubt(adapters, &run, made_at).await {
             Ok(0) => {}
             Ok(rows) => restored.doubtful.push((run.name(), rows)),
-            // A run with unreadable copies cannot be resumed either.
+            // Without readable copies of its inputs, a run can never be resumed, so it ends here.
             Err(Error::Ledger(error @ LedgerError::CopiesUnreadable { .. })) => {
                 ledger.update_runs(vec![run.key], RunUpdate::Retired).await?;
                 restored.ended.push((run.name(), error.reason()));
@@ -381,7 +381,7 @@ async fn find_forgotten_numbers(adapters: &Adapters) -> Result<Vec<Phone>, Error
     let Some(forgotten) = ForgottenNumbers::read(&adapters.state).map_err(unread)? else { return Ok(Vec::new()) };
     let (ledger, mut found) = (adapters.ledger.as_ref(), RoaringTreemap::new());
     for run in ledger.list_runs(RunFilter::all()).await?.iter().filter(|run| run.purged_at.is_none()) {
-        // A search for the person reports unreadable runs.
+        // Unreadable runs are skipped here, because a search for the person reports them.
         if let Ok(numbers) = find_numbers(ledger, run, |phone| forgotten.contains(phone)).await {
             found |= numbers;
         }
@@ -417,7 +417,7 @@ async fn record_doubt(adapters: &Adapters, run: &Run, made_at: Timestamp) -> Res
     let lock = lock_campaign(ledger, &run.campaign, &run.gateway, &run.account).await?;
     ledger.update_runs(vec![run.key], RunUpdate::Stop(StopRequest::Withdraw)).await?;
     let lease = ledger.claim_run(&lock, run.key).await?.lease;
-    // No other process holds rows of a shared run.
+    // No other process can send with a ledger that is not accepted yet, so this process can take all shards.
     let worker = take_all_shards(ledger, run, lease).await?;
     let row_lease = worker.as_ref().map_or(lease, |worker| worker.lease);
     let left = SendSelection::from_snapshot(&Snapshot::load(ledger, run, false).await?);

@@ -265,7 +265,7 @@ impl ListSurvey {
         findings.extend(check_campaign_zone_fallback(&inputs.campaign, profile, &self.survey, rows));
         findings.extend(check_night(&inputs.campaign, profile, &self.survey, rows, start));
         let timing = check_timing(&inputs.campaign, profile, Some((&self.survey, rows.len())), start);
-        // The time zones of the chosen rows are not known separately, so an error about all rows would not be certain.
+        // The check covers the time zones of all planned rows, so its errors might not apply to a part of them.
         let is_part = rows.len() < self.survey.count_planned();
         findings.extend(timing.into_iter().filter(|finding| !is_part || !finding.is_error()));
         findings
@@ -294,7 +294,7 @@ pub async fn survey_list(
             let cancelled = sent.find_cancelled(ledger).await?.numbers;
             sent.find_exclusions(ledger, inputs, cancelled, None, observer).await?.survey
         }
-        // Refuses `exclude`, which needs a ledger.
+        // Without a ledger, `find_excluded` refuses a campaign with `exclude`.
         None => SurveyExclusions {
             excluded: find_excluded(None, inputs, observer).await?,
             capped: find_capped(None, inputs).await?,

@@ -353,7 +353,7 @@ impl<'a> Connection<'a> {
                     timeout,
                     embedded: true,
                 },
-                // A scenario can set a different key for the sandbox.
+                // Not a constant: an account in the scenario can have its own key.
                 sandbox.key(),
                 AnswerRules { trust_status: Vec::new(), fatal_errors: vec!["Not enough money".to_owned()] },
             ),

@@ -97,7 +97,7 @@ fn read_register(
     let columns = match &file.phone {
         Some(header) => NumberColumns::with_header(open()?, path, header),
         None => match NumberColumns::detect(open()?, path, region, |_| false) {
-            // Nobody has consented yet.
+            // An empty file is valid: no recipient has consented yet.
             Err(finding) if finding.rule == &rules::RECIPIENTS_EMPTY => {
                 NumberColumns::with_header(open()?, path, DEFAULT_HEADER)
             }
@@ -240,7 +240,7 @@ impl Session {
                         blocks.push(std::mem::take(&mut block).build());
                     }
                 }
-                // If the writer failed, its error is reported.
+                // The writer has failed and reports the error itself, so reading stops without one.
                 if blocks.len() >= BLOCKS_PER_COMMIT && sender.blocking_send(std::mem::take(&mut blocks)).is_err() {
                     return Ok(());
                 }

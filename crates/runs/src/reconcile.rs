@@ -55,7 +55,7 @@ impl Session {
         gateway: &dyn Gateway,
         snapshot: &Snapshot,
     ) -> Result<bool, Error> {
-        // The sandbox of the earlier call no longer exists, so it cannot be asked.
+        // The built-in sandbox ended with the earlier process, so it cannot be asked about messages of this run.
         if !self.inputs().destination.is_live() {
             return Ok(false);
         }
@@ -173,7 +173,7 @@ impl Session {
                 }
                 round = async { sleep(*wait).await; reconciler.ask_rows(&mut doubts, deadline).await } => round?,
             };
-            // Each round asks about the same messages, so these counts are not added up.
+            // Each round asks about the same messages, so `asked`, `blind` and `unclear` are not added up.
             let Reconciliation { blind, unclear, .. } = round;
             reconciliation = Reconciliation {
                 asked: reconciliation.asked.max(round.asked),
@@ -314,7 +314,7 @@ pub async fn poll_run(
     let poller = StatusPoller { ledger, gateway, run, allowance, most: batch_size, clock };
     let deadline = Instant::now() + longest;
     for group in pending.chunks(poller.group_size()) {
-        // A run can begin or end at any time.
+        // Another run of the account can begin or end between two groups.
         let share = if is_sending(adapters, &run.account).await? { RATE_SHARE_WHILE_SENDING } else { 1.0 };
         if poller.ask_group(group, share, deadline, &mut polled).await?.is_none() {
             polled.left = pending.len() as u64 - polled.asked;

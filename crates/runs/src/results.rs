@@ -1,7 +1,7 @@
 //! Results of runs, and the files that they never overwrite.
 //!
-//! Results are written at the end of a call, with its record and notification. They are updated after new statuses or
-//! decisions.
+//! Results are written when sending ends or stops, together with the run's record and its notification. They are
+//! updated after new statuses or decisions.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};

@@ -207,7 +207,7 @@ pub(super) async fn compare_inputs(
         if !frozen_run.is_list_intact() {
             return Ok(RunChanges::with_lost_copies(copies.place(), true));
         }
-        // A fetched list is not compared with a new fetch.
+        // A list that is not a file is not fetched again for the comparison. The run's copy stands in for it.
         let inputs = match inputs.campaign.recipients.list_file() {
             Some(_) => inputs,
             None => Arc::new(inputs.with_list(CampaignList::Copies(copies.clone()))),

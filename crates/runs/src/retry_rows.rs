@@ -180,7 +180,7 @@ async fn prepare_ordered_retry(
             Some(occurrence) => load_occurrence(profiles, &file, Some(&gateway), occurrence)?,
             None => Inputs::load(&file, Some(&gateway), profiles, CampaignDay::Of(now))?,
         };
-        // This applies even to a few messages: a click must not replace a second person's approval.
+        // The rule's threshold does not matter here: a click must not replace a second person's approval.
         if inputs.destination.remote_profile().is_some_and(|profile| profile.approval.is_some()) {
             return Err(RetryRefusal::NeedsApproval { run: name, gateway }.into());
         }

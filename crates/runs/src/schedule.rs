@@ -240,7 +240,7 @@ pub(super) fn campaign_digest(campaign: &Campaign) -> String {
         texts.extend(loaded.iter().map(|text| (name.to_owned(), text.clone())));
         loaded
     };
-    // Only reading the texts shows which others they include. Their problems are reported elsewhere.
+    // Included texts are found only by reading the texts that include them. Other checks report problems in the texts.
     let text_inputs = TextInputs { places: None, trims_cells: true, load: &mut load };
     let _ = find_text_problems(&campaign.brief, text_inputs, &campaign.today.to_string());
     texts.sort();

@@ -136,7 +136,7 @@ impl Session {
         };
         observer(RunEvent::SendingEnded);
         let mut ending = ended?;
-        // Too many rejections stop the remaining messages. After the last row, there is nothing left to stop.
+        // The circuit breaker protects the remaining rows. If no rows remain, the run has ended normally.
         let stopped = ending.stopped.as_ref().map(|stop| stop.kind);
         let left = [RowState::Planned, RowState::Sending].into_iter().any(|state| ending.counts.get(state) > 0);
         if stopped == Some(StopKind::Breaker) && !left {

@@ -294,7 +294,7 @@ impl ConfirmedSingle {
     /// # Errors
     /// If the operation is refused or the ledger cannot be written before sending begins.
     pub async fn send(self, interrupt: watch::Receiver<Interrupt>) -> Result<EndedSingle, Error> {
-        // The confirmation might have taken a long time.
+        // The policy is checked again, because the confirmation might have taken a long time.
         let leave_by = self.single.check_policy(&self.adapters).await?;
         let (shared, hours) = (self.single.shared_run(&self.adapters), self.single.build_hours(&self.adapters));
         let SingleOperation { operation, content, phone, block_request, destination, key, caps, .. } = self.single;

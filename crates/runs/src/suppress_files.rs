@@ -1,5 +1,5 @@
-//! Suppression files under `suppress`: opt-outs that the ledger does not have. A run reads files again that change while
-//! it sends, or while it waits for its window or for the next day.
+//! Suppression files under `suppress`: opt-outs that the ledger does not have. If a file changes, a run that is sending
+//! or waiting (for its window or for the next day) reads the file again.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -44,7 +44,7 @@ pub struct TestMessage {
 pub(super) fn test_edition(brief: &CampaignBrief, edition: &str) -> String {
     match edition {
         "" => brief.name.clone(),
-        // Campaign names contain no colon.
+        // Campaign names contain no colon, so the combined name is unambiguous.
         edition => format!("{}:{edition}", brief.name),
     }
 }

@@ -281,7 +281,7 @@ impl<'h> RunShardSender<'h> {
         let (began, adapters) = (std::time::Instant::now(), self.sender.adapters);
         let counts = Snapshot::load(adapters.ledger.as_ref(), run, true).await?.counts;
         (adapters.observer)(RunEvent::Sending(DeliveryEvent::Settled { counts }));
-        // The progress of a large run is read less often.
+        // Reading the progress of a large run takes longer, so it is done less often.
         *next_report() = Some(std::time::Instant::now() + REPORT_INTERVAL.max(began.elapsed() * REPORT_COST_FACTOR));
         Ok(())
     }
@@ -324,7 +324,7 @@ impl ShardSender for RunShardSender<'_> {
                 return Ok(Some(Stop::new(StopKind::Interrupted(signal), "interrupted")));
             }
             Some(Interrupt::None) => {}
-            // The sender of signals is gone, so no interrupt can arrive.
+            // The signal channel is closed, so no interrupt can arrive.
             None => tokio::time::sleep(delivery::POLL_INTERVAL).await,
         }
         self.report_progress(run).await.map(|()| None)

@@ -366,8 +366,8 @@ mod tests {
     #[test]
     fn port_fault_share_is_drawn_per_envelope() {
         let half = ScenarioCondition { share: Some("50%".parse().expect("a share")), ..ScenarioCondition::default() };
-        // Both faults use the same draw for the same envelope: one closes the port before it, the other loses its
-        // answer.
+        // For each envelope, both faults use the same draw. The first closes the port before the envelope, the second
+        // drops the answer.
         let (closing, losing) =
             (scenario_with([(half.clone(), FaultEffect::Closed)]), scenario_with([(half, FaultEffect::Dropped)]));
         let lost = |number| decide_envelope_faults(&losing, facts(number)).wire.loss.is_some();

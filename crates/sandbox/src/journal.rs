@@ -204,7 +204,7 @@ impl JournalSink {
                 true
             }
             JournalSink::File { file, path } => {
-                // A single write to the system's cache survives this process, but not a crash of the machine.
+                // Without `fsync`, the written bytes survive a crash of this process, but not of the machine.
                 let written = file.write_all(bytes);
                 if let Err(error) = &written {
                     tracing::error!(

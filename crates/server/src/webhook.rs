@@ -308,8 +308,8 @@ impl PollingRounds {
     /// Whether it is time to poll these messages of a run.
     fn is_due(&mut self, run: &Run, polling: Polling) -> bool {
         let now = Instant::now();
-        // A run is first polled a minute after it is found. After the lifetimes of all channels, it is polled once a
-        // day.
+        // A run is first polled for open messages a minute after it is found. Unreported fallbacks are polled at once,
+        // and then daily.
         let first = match polling {
             Polling::Open => (now + WAIT_RANGE.0, WAIT_RANGE.0),
             Polling::UnreportedFallbacks if self.reported.get(&run.key) == Some(&run.receipts) => return false,
@@ -356,7 +356,7 @@ async fn poll_due_runs(adapters: &Adapters, rounds: &mut PollingRounds) -> Resul
     rounds.reported.retain(|run, _| latest.iter().any(|known| known.key == *run));
     let mut runs: Vec<(&Run, Polling)> =
         latest.iter().filter_map(|run| Some((run, choose_polling(run, now)?))).collect();
-    // Recent runs come before older ones.
+    // Runs with open messages come before runs that are polled only for unreported fallbacks.
     runs.sort_by_key(|(_, polling)| *polling == Polling::UnreportedFallbacks);
     for (run, polling) in runs {
         if !rounds.is_due(run, polling) {

@@ -4,8 +4,8 @@
 //! the same for other tables: opt-outs, purchases, results. A [`RecipientReader`] detects the format, resolves the
 //! columns and returns [`Chunk`]s of records, numbered like the rows of a spreadsheet. [`parse_phone_number`] turns a
 //! cell into a phone number, [`SeenNumbers`] finds duplicates, and [`suggest_columns`] describes an unknown list.
-//! [`NumberColumns`] reads all phone numbers of a file of opt-outs or consents, [`read_columns`] reads some columns of any
-//! other file, and [`write_with_erased_rows`] erases recipients from a list.
+//! [`NumberColumns`] reads all phone numbers of a file of opt-outs or consents, and [`read_columns`] reads some columns
+//! of any other file. [`write_with_erased_rows`] erases recipients from a list.
 //!
 //! Only one chunk is in memory at a time, never the whole list. This module does not decide whether a recipient gets a
 //! message: it knows nothing about templates, channels or the policy for duplicates.

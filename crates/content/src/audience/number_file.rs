@@ -1,5 +1,5 @@
-//! Files of phone numbers, such as opt-outs and consents. Every column of phone numbers is read, because a recipient can
-//! have several numbers.
+//! Files of phone numbers, such as opt-outs and consents. Every column of phone numbers is read, because a recipient
+//! can have several numbers.
 
 use std::io::Read;
 use std::path::Path;

@@ -316,7 +316,8 @@ mod detection_tests {
         let rows = [["+380441234567", "+380501234567", ""], ["+380441234567", "+380671234567", ""]];
         assert_eq!(find_column(&rows, ["office", "Мобільний", "c"]), Some((1, None)));
         assert_eq!(find_column(&rows, ["a", "b", "c"]), Some((0, None)));
-        // Between columns with phone headers, cells that are empty or contain two numbers do not matter.
+        // If both columns have phone headers, the first is chosen even if some of its cells are empty or contain two
+        // numbers.
         let rows = [["+380501234567, +380441234567", "+380671234567", ""], ["+380501234568", "+380671234568", ""]];
         assert_eq!(find_column(&rows, ["Телефон", "Телефон 2", "c"]), Some((0, None)));
         assert_eq!(find_column(&rows, ["a", "b", "c"]), Some((1, None)));

@@ -226,6 +226,11 @@ impl<'a> RecordFields<'a> {
         self.ends.len()
     }
 
+    /// The text of all cells, without separators.
+    pub(super) fn joined(&self) -> &'a str {
+        &self.text[self.start..self.ends.last().copied().unwrap_or(self.start)]
+    }
+
     /// The cells from the first column to the last.
     pub fn iter(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let fields = *self;

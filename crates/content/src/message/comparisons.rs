@@ -154,7 +154,8 @@ impl<'t, 's> ExpressionParser<'t, 's> {
 
     fn find_checks(mut self, is_condition: bool) -> Vec<ConditionCheck> {
         self.in_condition = is_condition;
-        // If tera cannot parse the expression, it reports the error. Checks before that location are still useful.
+        // If tera cannot parse the expression, it reports the error itself. The checks found before the error are still
+        // useful.
         if let Some(value) = self.parse_expression(0)
             && self.at == self.tokens.len()
         {
@@ -383,7 +384,7 @@ impl<'t, 's> ExpressionParser<'t, 's> {
             ValueKind::Cell(column) | ValueKind::CellText(column) if TEXT_FILTERS.contains(filter) => {
                 ValueKind::CellText(column)
             }
-            // A cell is always defined, so only `boolean` makes a difference.
+            // A cell is always defined, so `default` can replace it only with `boolean`.
             ValueKind::Cell(column) | ValueKind::CellText(column) if *filter == "default" && !is_given("boolean") => {
                 ValueKind::CellText(column)
             }

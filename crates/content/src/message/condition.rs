@@ -66,7 +66,7 @@ fn compile_source(expression: &NamedTemplate, names: &TemplateNames) -> Result<C
                 (shared_context(names, &compiled.needs), TemplateCells::from_needs(names, &compiled.needs));
             Ok(Condition { compiled, name: name.clone(), context, cells })
         }
-        // Problems in vars are reported with the texts.
+        // Problems in `vars` are reported with the recipients' texts.
         compiled => {
             let problems = compiled.err().unwrap_or_default().into_iter().filter(|problem| problem.text == *name);
             Err(problems

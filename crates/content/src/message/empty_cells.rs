@@ -1,10 +1,10 @@
 //! Empty cells that leave a hole in a message, such as "Hello, !".
 //!
-//! A condition protects only the uses inside it, and conditions are not analysed to find out whether they do. Instead,
-//! the same engine renders the texts of a row with an empty cell again. The control flow is the same, but each use of
-//! an empty cell prints a marker. A marker in the output is a hole. So branches, loops, `set`, `include`, `extends`,
-//! filters and conditions of any form need no rules of their own. `default(value='…')` without `boolean=true` keeps an
-//! empty cell, so it still produces a hole.
+//! A condition protects only the uses inside it. Conditions are not analysed to find the protected uses. Instead, the
+//! same engine renders the texts of a row with an empty cell a second time. The control flow is the same, but each use
+//! of an empty cell prints a marker. A marker in the output is a hole. So branches, loops, `set`, `include`,
+//! `extends`, filters and conditions of any form need no rules of their own. `default(value='…')` without
+//! `boolean=true` keeps an empty cell, so it still produces a hole.
 //!
 //! Every value has two forms: the real one, and a traced one with a marker for each empty cell. Conditions read
 //! real values, tags print traced values, and a variable that a text sets has its traced value in a second

@@ -383,7 +383,7 @@ pub(super) fn format_date(value: &Value, kwargs: Kwargs, state: &State) -> TeraR
     let is_time = time.is_empty()
         || time.contains(':') && time.chars().all(|c| c.is_ascii_digit() || matches!(c, ':' | '.' | '+' | '-' | 'Z'));
     let read = DATE_FORMATS.into_iter().find_map(|format| Date::strptime(format, day).ok());
-    // A two-digit year would be in the first century.
+    // A two-digit year would be read as a year of the first century, so years before 1000 are rejected.
     let date = read.filter(|date| is_time && date.year() >= 1000).ok_or_else(|| invalid("letters"))?;
     let format: Option<&str> = kwargs.get("format")?;
     match format {

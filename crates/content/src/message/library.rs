@@ -267,7 +267,7 @@ fn list_grammar_problems(text: &NamedTemplate, names: &TemplateNames, first: Gra
 fn check_supported(text: &NamedTemplate, event: &OutlineEvent) -> Option<TextProblem> {
     let problem = |rule, message| TextProblem::new(&text.name, &text.source, event.span.clone(), rule, message);
     let unknown = |rule, kind: &str, name: &str, known: &[&str]| {
-        // `uppercase` for `upper`, `length_of` for `length`.
+        // A longer form of a known name, such as `uppercase` for `upper` or `length_of` for `length`.
         let longer = known
             .iter()
             .copied()

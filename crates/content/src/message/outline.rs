@@ -305,7 +305,7 @@ impl OutlineReader {
                 }
             }
             _ if name == "not" || LITERALS.contains(&name) => {}
-            // Where a value is expected, tera reads any other word as a variable.
+            // Where a value is expected, tera reads even an operator such as `in` as a variable.
             _ if OPERATORS.contains(&name) && ends_with_value(before) => {
                 if name == "for" {
                     self.push_event(OutlineAction::Unsupported("list comprehensions"), span);

@@ -57,7 +57,7 @@ impl SyntaxSlips {
             let begin = start + 2 + usize::from(source[start + 2..].starts_with('-'));
             let Some((pieces, end)) = split_pieces(source, begin, if is_print { "}}" } else { "%}" }) else { break };
             let inner = source[begin..end].trim_end_matches('-').trim();
-            // Column headers are handled elsewhere.
+            // A column header in braces that is not a valid name gets its own help elsewhere.
             if is_variable(inner) || names.help_for_braced_header(inner).is_none() {
                 reader.check_tag(is_print, &pieces);
             }

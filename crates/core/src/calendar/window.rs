@@ -105,7 +105,7 @@ impl Days {
                 0..3 => parts.extend(DAY_NAMES[day..day + length].iter().map(|(name, _)| (*name).to_owned())),
                 _ => parts.push(format!("{}-{}", DAY_NAMES[day].0, DAY_NAMES[day + length - 1].0)),
             }
-            // The day after the range is not included.
+            // The day after a range is never selected, so it is skipped.
             day += length + 1;
         }
         parts.join(", ")

@@ -1,4 +1,4 @@
-//! Amounts of money, and counts as English text, with thousands separators.
+//! Amounts of money, and counts in English, both formatted with thousands separators.
 //!
 //! Amounts are exact: every digit is kept and nothing is rounded.
 

@@ -1,8 +1,7 @@
-//! Unicode characters that look the same as others or like nothing: accents that are composed or separate, and invisible
-//! characters.
+//! Differences between texts that readers cannot see: composed or separate accents, and invisible Unicode characters.
 //!
-//! An `é` can be one character, or an `e` and a combining accent. Texts copied from messengers, contact lists or assistants
-//! can contain invisible characters.
+//! An `é` can be one character, or an `e` and a combining accent. Texts copied from messengers, contact lists or
+//! assistants can contain invisible characters.
 
 use std::borrow::Cow;
 

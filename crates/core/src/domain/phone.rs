@@ -456,7 +456,7 @@ mod country_tests {
         let util = &rlibphonenumber::PHONE_NUMBER_UTIL;
         assert!(util.get_supported_regions().any(|region| region == Region::UKRAINE.0));
         for length in 5..=15_u32 {
-            // Also numbers that begin with the national prefix 0, or that do not exist.
+            // The cases include numbers that begin with the national prefix 0, and numbers that do not exist.
             for first in 0..10 {
                 let digits = 380 * 10_u64.pow(length - 3) + first * 10_u64.pow(length - 4) + 7;
                 let number = util.parse(format!("+{digits}"), None).unwrap();

@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn variant_of_a_number_never_changes() {
-        // Earlier versions assigned recipients to variants by these numbers, so they must never change.
+        // Earlier versions assigned variants by these draws, so the expected letters must never change.
         let allocation = VariantAllocation::new("sale", &[5_000, 4_000]).with_holdout("autumn", 1_000);
         let parts: String = test_phones()
             .take(24)

@@ -129,7 +129,7 @@ fn render_finding(finding: &Finding, renderer: &Renderer, columns: Option<usize>
         Severity::Error => Level::ERROR,
     };
     let path = finding.place.as_ref().map(|place| place.source.path().display().to_string());
-    // `error[rule]: `
+    // The width of the label, such as `error[rule]: `.
     let label = severity_word(finding.severity).len() + finding.rule.id.len() + 4;
     let title =
         level.primary_title(wrap_text(&escape_to_one_line(&finding.message), label, columns)).id(finding.rule.id);
@@ -141,7 +141,7 @@ fn render_finding(finding: &Finding, renderer: &Renderer, columns: Option<usize>
         group = group.element(snippet.annotation(AnnotationKind::Primary.span(span)));
     }
     if let Some(help) = &finding.help {
-        // ` = help: ` after the line number.
+        // The label ` = help: ` follows a margin as wide as the line number.
         let number = finding.place.as_ref().map_or(0, |place| place.line_number().to_string().len());
         group = group.element(Level::HELP.message(wrap_text(&escape_controls(help), number + 9, columns)));
     }

@@ -210,7 +210,7 @@ impl SentRows {
     fn compare_number(&mut self, earlier: &[EarlierRow], listed: &[CurrentRow], lost: UnlistedMessages) {
         let same_text = |text: TextHash| find_equal_range(listed, |listed| listed.text.cmp(&Some(text))).len();
         let texts: Vec<&[EarlierRow]> = earlier.chunk_by(|one, other| one.text == other.text).collect();
-        // An earlier row that is no longer in the list was removed or changed. If it was changed, it can be any row
+        // An earlier row without a counterpart in the list was removed or changed. A changed row can be any listed row
         // without a counterpart.
         let is_gone = |outcome| {
             let is_missing = |rows: &&&[EarlierRow]| rows[0].text.is_none_or(|text| rows.len() > same_text(text));
@@ -330,7 +330,7 @@ mod tests {
             ("Ab", "abb", "s++"),
             ("AB", "abb", "sss"),
             ("Abc", "bb", "??"),
-            // The text cannot be rendered from the earlier list.
+            // A text cannot be rendered: `!` in the list, or `Z` in the earlier run.
             ("A", "a!", "s+"),
             ("A", "!", "?"),
             ("AZ", "ab", "s?"),

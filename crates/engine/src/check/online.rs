@@ -1,6 +1,7 @@
 //! Checks against the gateway account: API key, sender names and balance.
 //!
-//! Evaluates answers that other modules request. This module does no I/O. A missing answer never blocks a run.
+//! This module does no I/O: it evaluates the answers to requests that other modules make. A missing answer never
+//! blocks a run.
 
 use std::collections::BTreeSet;
 

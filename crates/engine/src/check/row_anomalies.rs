@@ -18,8 +18,8 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use super::compiled_campaign::Recipe;
 use super::rules::{
-    DatabaseValue, TextDamage, breaks_link, can_break_link, find_damage, find_database_value, find_mixed_word,
-    has_empty_greeting, is_code_after_apostrophe, is_insecure_link,
+    ByteKinds, DatabaseValue, TextDamage, breaks_link, can_break_link, find_damage_in, find_database_value,
+    find_mixed_word, has_empty_greeting, is_code_after_apostrophe, is_insecure_link,
 };
 
 /// Placeholders that programs write for missing values.
@@ -169,7 +169,8 @@ impl AnomalyDetector {
         for &column in &self.columns {
             let cell = trim_cell(fields.get(column));
             empty |= cell.is_empty();
-            let found = find_cell_anomaly(cell).filter(|(anomaly, word)| match anomaly {
+            let kinds = ByteKinds::from_text(cell);
+            let found = find_anomaly_in(cell, kinds).filter(|(anomaly, word)| match anomaly {
                 RowAnomaly::Damaged(_) => message.texts().any(|(_, text)| text.contains(word)),
                 _ => is_in_message(message, word),
             });
@@ -177,7 +178,11 @@ impl AnomalyDetector {
             if let Some(value) = find_database_value(cell).filter(|_| is_in_message(message, cell)) {
                 anomalies.push((column, RowAnomaly::DatabaseFormat(value), cell.into()));
             }
-            if self.has_link && can_break_link(cell) && message.texts().any(|(_, text)| breaks_link(text, cell)) {
+            if self.has_link
+                && kinds.contain(ByteKinds::NON_ASCII | ByteKinds::LINK_END)
+                && can_break_link(cell)
+                && message.texts().any(|(_, text)| breaks_link(text, cell))
+            {
                 anomalies.push((column, RowAnomaly::BreaksLink, cell.into()));
             }
         }
@@ -224,11 +229,11 @@ impl AnomalyDetector {
 
 /// The anomaly in a cell, if there is one, and the affected word.
 pub(super) fn find_cell_anomaly(cell: &str) -> Option<(RowAnomaly, &str)> {
-    let (mut non_ascii, mut brace) = (0, false);
-    for &byte in cell.as_bytes() {
-        non_ascii |= byte & 0x80;
-        brace |= byte == b'{';
-    }
+    find_anomaly_in(cell, ByteKinds::from_text(cell))
+}
+
+/// The anomaly in a cell with these kinds of bytes, if there is one, and the affected word.
+fn find_anomaly_in(cell: &str, kinds: ByteKinds) -> Option<(RowAnomaly, &str)> {
     if matches!(
         cell.as_bytes().first(),
         Some(b'N' | b'n' | b'u' | b'U' | b'#' | b'(' | b'<' | b'[' | b'\\' | b'-' | b'?' | 0xe2)
@@ -236,7 +241,7 @@ pub(super) fn find_cell_anomaly(cell: &str) -> Option<(RowAnomaly, &str)> {
     {
         return Some((RowAnomaly::EmptyMarker(marker), cell));
     }
-    if brace && (cell.contains("{{") || cell.contains("{%")) {
+    if kinds.contain(ByteKinds::BRACE) && (cell.contains("{{") || cell.contains("{%")) {
         return Some((RowAnomaly::EmptyMarker("{{"), cell));
     }
     if matches!(cell.as_bytes().first(), Some(b'h' | b'H' | b'w' | b'W')) && is_insecure_link(cell) {
@@ -245,10 +250,10 @@ pub(super) fn find_cell_anomaly(cell: &str) -> Option<(RowAnomaly, &str)> {
     if is_code_after_apostrophe(cell) {
         return Some((RowAnomaly::Apostrophe, cell));
     }
-    if let Some((damage, word)) = find_damage(cell) {
+    if let Some((damage, word)) = find_damage_in(cell, kinds) {
         return Some((RowAnomaly::Damaged(damage), &cell[word]));
     }
-    if non_ascii != 0 {
+    if kinds.contain(ByteKinds::NON_ASCII) {
         return find_mixed_word(cell).map(|word| (RowAnomaly::MixedAlphabets, &cell[word]));
     }
     None

@@ -236,7 +236,7 @@ pub fn survey_recipients<R: Read + Send>(
                 let ComposedMessage { number: ValidNumber { phone, landline }, arm, message } =
                     composer.compose(record)?;
                 let parts = count_sms_parts(message);
-                // A message of one part cannot be shorter.
+                // A message of one part cannot need fewer parts.
                 let costly = message.billed_text().filter(|_| parts > 1).and_then(find_costly_characters);
                 let landline = landline && message.channels().all(|channel| channel.facts().mobile);
                 let cell = |column| recipe.cell_text(record.fields, column);

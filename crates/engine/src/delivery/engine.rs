@@ -56,7 +56,7 @@ pub async fn send_operations(
         is_proven: options.proven,
         options,
     };
-    // Runs on a worker thread, like its envelopes, so that no wake-up crosses threads.
+    // The engine runs on a worker thread, like its envelopes, so that wake-ups do not cross to the calling thread.
     match tokio::spawn(engine.run_to_end()).await {
         Ok(ending) => ending,
         Err(error) => std::panic::resume_unwind(error.into_panic()),
@@ -89,7 +89,7 @@ impl Engine {
     async fn run_to_end(mut self) -> SendEnding {
         let submitter = Arc::clone(&self.submitter);
         let mut next_check = Instant::now() + CHECK_INTERVAL;
-        // The limit applies to the whole run, so it is checked before a resumed run sends anything.
+        // The opt-out limit applies to the whole run, so it is checked before a resumed run sends anything.
         self.check_opt_outs().await;
         loop {
             self.begin_envelopes();

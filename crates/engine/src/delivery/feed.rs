@@ -158,9 +158,9 @@ pub fn start_shard_feed<R: Read + Send + 'static>(
 ) -> Feed {
     let runtime = Handle::current();
     spawn_feed(SHARD_READ_AHEAD, move |sender| {
-        // The next shard is drawn while the current one is rendered, if shards are finished quickly. If rows wait for
-        // their window, a pass can end within a shard. Therefore it draws one shard at a time, and the next pass begins
-        // with the drawn shards.
+        // If shards are finished quickly, the next shard is drawn while the current one is rendered. If rows wait for
+        // their window, a pass can end within a shard, so such a pass draws one shard at a time. The next pass begins
+        // with the shards that are already drawn.
         let ahead = selection.hours.is_none() && shards.has_largest_shards();
         let mut producer = Producer::new(prepared, ids, selection, sender.clone());
         let draw = || {

@@ -5,8 +5,8 @@
 //! so a crash does not leave it in doubt. After the start, unused time is saved for at most one envelope.
 //!
 //! The limiter is governor's GCRA with one-microsecond cells: an envelope costs time, so slowing down raises this cost
-//! and leaves the limiter unchanged. But the limiter counts from the time of the request: if an envelope is sent late,
-//! the next one would be sent too soon. Therefore the credit is reduced whenever an envelope is sent.
+//! and leaves the limiter unchanged. But the limiter counts from the time at which an envelope paid: if the envelope is
+//! sent late, the next one would be sent too soon. Therefore the remaining credit is capped when an envelope is sent.
 
 use std::num::NonZeroU32;
 use std::sync::{Mutex, PoisonError};
@@ -212,7 +212,7 @@ mod tests {
         let gate = RateGate::new(Some(1.0 / 60.0));
         (0..6).for_each(|_| gate.slow_down());
         let seconds = measure_seconds(&gate, 10, 10).await;
-        // At the initial 64th of the rate, this would take eleven hours.
+        // If the rate stayed at its initial 64th, this would take eleven hours.
         assert!((600.0..700.0).contains(&seconds), "{seconds} s: the whole rate was back after ten minutes");
     }
 

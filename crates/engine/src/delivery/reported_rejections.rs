@@ -1,7 +1,7 @@
 //! Rejections that receipts report while a run is sending.
 //!
-//! The asynchronous endpoint only queues messages, so its answers contain few rejections. The receipts of a run are read
-//! again only if new ones arrived, and reading them takes only a small share of the time.
+//! The asynchronous endpoint only queues messages, so its answers contain few rejections. The receipts of a run are
+//! read again only if new ones arrived, and reading them takes only a small share of the time.
 
 use std::time::Duration;
 
@@ -39,15 +39,16 @@ impl ReportedRejections {
     /// Adds the accepted and queued messages of an answered envelope.
     pub(super) fn add_answered(&mut self, number: u32, envelope: &Envelope, reply: &GatewayReply) {
         self.first_envelope = Some(self.first_envelope.map_or(number, |first| first.min(number)));
-        for (operation, outcome) in envelope.operations().iter().zip(&reply.outcomes) {
-            if matches!(outcome, OperationOutcome::Accepted { .. } | OperationOutcome::Queued { .. }) {
-                let known = self.sent.iter().position(|(chain, _)| *chain == operation.chain);
-                let index = known.unwrap_or_else(|| {
-                    self.sent.push((operation.chain, RoaringBitmap::new()));
-                    self.sent.len() - 1
-                });
-                self.sent[index].1.insert(operation.row.get());
-            }
+        let answered = envelope.operations().iter().zip(&reply.outcomes).filter(|(_, outcome)| {
+            matches!(outcome, OperationOutcome::Accepted { .. } | OperationOutcome::Queued { .. })
+        });
+        for (operation, _) in answered {
+            let known = self.sent.iter().position(|(chain, _)| *chain == operation.chain);
+            let index = known.unwrap_or_else(|| {
+                self.sent.push((operation.chain, RoaringBitmap::new()));
+                self.sent.len() - 1
+            });
+            self.sent[index].1.insert(operation.row.get());
         }
     }
 

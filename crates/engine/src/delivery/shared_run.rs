@@ -1,4 +1,4 @@
-//! Shared runs: several workers draw shards of a run and send them, and one of them leads.
+//! Shared runs: a leader divides a run into shards, and several workers, including the leader, draw and send them.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -365,7 +365,7 @@ pub(super) fn count_trailing_doubtful(envelopes: &[EnvelopeRecord]) -> u32 {
     let mut settled: Vec<_> = envelopes
         .iter()
         .filter_map(|envelope| envelope.settled.as_ref().map(|(at, outcomes)| (*at, envelope.envelope, outcomes)))
-        // An envelope that never left says nothing about the gateway.
+        // An envelope that was not sent says nothing about the gateway.
         .filter(|(.., outcomes)| !outcomes.iter().all(|outcome| matches!(outcome, OperationOutcome::NotSent { .. })))
         .collect();
     settled.sort_by_key(|(at, envelope, _)| (*at, *envelope));

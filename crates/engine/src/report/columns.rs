@@ -371,7 +371,7 @@ impl RowFormatter {
         let phone = facts.phone(fields, &self.phones, self.region);
         let planned = || self.variants.find_variant(phone).map_or(self.kind, |(_, kind)| *kind);
         let own_run = self.run.as_ref().map_or("", |(_, name)| name);
-        // A row without its own message refers to that of an earlier run.
+        // A row without its own message refers to the message of an earlier run.
         let earlier = facts.earlier.as_ref().filter(|_| sent.is_none());
         let (message_run, message_state) = match (sent, earlier) {
             (Some(_), _) => (own_run, state.name()),

@@ -177,7 +177,7 @@ impl<'a> EarlierRuns<'a> {
         let (mut pairs, mut envelopes) = (Vec::new(), EnvelopeReader::new(self.ledger, run.key));
         while let Some(envelope) = envelopes.next_envelope().await? {
             for row in &envelope.rows {
-                // A row can have several attempts.
+                // A row can have several attempts, but it is listed once.
                 let Some(phone) = row.to.phone().filter(|_| sent.remove(row.row.get())) else { continue };
                 let current = &wanted_rows[find_equal_range(wanted_rows, |(other, _)| other.cmp(&phone))];
                 pairs.extend(current.iter().map(|(_, current)| (row.row.get(), *current)));

@@ -196,7 +196,7 @@ fn collect_members(path: &str, json: &str, members: &mut Vec<(String, String)>) 
         }
         return;
     }
-    // A number keeps all its digits.
+    // A number is shown as it is written in the JSON text, so it keeps all its digits.
     let value = serde_json::from_str::<String>(json).unwrap_or_else(|_| match json {
         "true" => "yes".to_owned(),
         "false" => "no".to_owned(),

@@ -1,7 +1,8 @@
 //! Recipients of runs: lookup by row, number or state, the runs that contain a number, and the evidence about a number
 //! for an authority.
 //!
-//! Evidence comes from the records of the runs. Consents are never read from a list, so a later list cannot change it.
+//! Evidence comes from the records of the runs. Consents are never read from a list, so a later list cannot change the
+//! evidence.
 
 use std::collections::BTreeMap;
 use std::io::{Sink, Write};

@@ -1,4 +1,4 @@
-//! Selects the results to show: those of one run, or those of the recipients of several runs.
+//! Selection of the results to show: those of one run, or those of the recipients of several runs.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

@@ -45,7 +45,8 @@ impl RowIndex {
             rest.insert_range(first..=last);
             rest -= &known;
         }
-        // Blank lines of the list are not rows. If the list cannot be read, they are listed rather than no rows.
+        // Blank lines of the list are not rows. If the list cannot be read, blank lines stay in the index, so that no
+        // row is lost.
         if known.len() + rest.len() > run.recipients
             && let Ok(listed) = load_list_rows(ledger, run).await
         {

@@ -129,7 +129,7 @@ impl RunView {
     pub async fn load(ledger: &dyn Ledger, run: Run, owned: bool) -> Result<Self, LedgerError> {
         let counted = if run.purged_at.is_some() { run.counts.as_ref() } else { run.current_counts() };
         if let Some((counts, parts)) = counted.filter(|_| !owned).cloned() {
-            // A purged shared run has no list either.
+            // A shared run has no list, purged or not, so the counts give its size.
             let recipients = if run.shared { counts.total() } else { run.recipients };
             return Ok(Self {
                 status: RunStatus::from_run(&run, owned),
@@ -437,7 +437,7 @@ async fn load_budget_left(ledger: &dyn Ledger, run: &Run, figures: &RunFigures) 
         let stored = if owned { None } else { RunFigures::load_stored(ledger, &other).await? };
         let figures = match stored {
             Some(figures) => figures,
-            // The budget that a purged run used is unknown.
+            // Without stored figures, the spending of a purged run is unknown.
             None if other.purged_at.is_some() => return Ok(None),
             None => RunFigures::load(ledger, &other, owned).await?,
         };

@@ -1,4 +1,4 @@
-//! Blocks: processes draw them from a shared run independently and lose them separately.
+//! Blocks: processes draw different rows of a shared run, and a process that ends leaves only its own block in doubt.
 
 use super::scene::*;
 use crate::{
@@ -120,7 +120,7 @@ pub(super) async fn ended_process_leaves_only_its_block_in_doubt(scene: Scene) {
     scene.ledger.settle_envelope(settled).await.unwrap();
     let old_lease = one.lease;
     drop(one);
-    // The next process at its place finds its open intents.
+    // The next process at this place finds the open intents of the ended process.
     let three = scene.draw_block(1).await;
     assert_eq!(scene.block_outcome_states(&two).await, [Some(RowState::InDoubt), None, Some(RowState::Accepted)]);
     assert_eq!(scene.begin_row(old_lease, 2).await, Permit::Lost);
@@ -247,7 +247,7 @@ pub(super) async fn opted_out_number_gets_no_single_marketing_message(scene: Sce
         let block = scene.draw_from(shared, BlockRequest::for_rows(3)).await.into_block().expect("a block");
         let mut refusals = Vec::new();
         for last in [2, 3, 4] {
-            // In this test, each envelope has the same number as its row.
+            // The first row of a run is 2, so this row is `last`, and its number is `phone(last)`.
             match scene.begin_row(block.lease, block.lease.rows.first.get() + last - 2).await {
                 Permit::OptedOut(_) => refusals.push(last),
                 permit => assert!(matches!(permit, Permit::Granted { .. }), "{permit:?}"),

@@ -82,7 +82,7 @@ pub(super) async fn cap_counts_messages_in_doubt_but_not_unsent_ones(scene: Scen
     scene.settle_envelope(1, [in_doubt(), not_sent()]).await;
     scene.settle_envelope(2, [rejected(), accepted()]).await;
     let scene = with_second_run(scene, other_campaign("second", 7)).await;
-    // Before the key for hashes exists, and after.
+    // The result is the same before and after the key for hashes exists.
     assert_eq!(list_capped_rows(&scene, &once, false).await, [2, 5]);
     assert_eq!(begin_with_caps(&scene, 1, &once).await, capped_permit(&[2]));
     assert_eq!(list_capped_rows(&scene, &once, false).await, [2, 5]);
@@ -127,7 +127,7 @@ pub(super) async fn cap_counts_messages_that_receipts_prove(scene: Scene) {
     scene.settle_envelope(2, [not_sent(), rejected()]).await;
     scene.record_events(scene.lease, vec![event(3, 1, not_sent_after_all())]).await;
     assert_eq!(list_capped_rows(&scene, &once, false).await, [0; 0]);
-    // Before the index exists, and after.
+    // The cap counts the message before and after the index exists.
     scene.store_receipt(2, Status::Delivered).await;
     assert_eq!(list_capped_rows(&scene, &once, false).await, [2]);
     assert_eq!(begin_with_caps(&scene, 3, &once).await, granted(3));
@@ -139,7 +139,7 @@ pub(super) async fn cap_counts_messages_that_receipts_prove(scene: Scene) {
         (3, Status::Rejected, &[2, 3, 6, 7]),
         (4, Status::Read, &[2, 3, 4, 6, 7]),
         (4, Status::Delivered, &[2, 3, 4, 6, 7]),
-        // Before the answer, which rejects both messages.
+        // This receipt arrives before the answer, which rejects both messages.
         (6, Status::Delivered, &[2, 3, 4, 6, 7]),
     ] {
         scene.store_receipt(row, status.clone()).await;
@@ -235,7 +235,7 @@ pub(super) async fn cap_counts_assistant_messages_but_not_tests(scene: Scene) {
     };
     let (assistant, test) = (SharedRun::ASSISTANT_MESSAGES, "campaign.test");
     assert!(single(assistant, 2, &[]).await && single(test, 5, &[]).await);
-    // Before the index of caps exists, and after.
+    // The result is the same before and after the index of caps exists.
     assert_eq!(list_capped_rows(&scene, &once, false).await, [2]);
     assert_eq!(begin_with_caps(&scene, 1, &once).await, capped_permit(&[2]));
     assert_eq!(list_capped_rows(&scene, &once, false).await, [2]);

@@ -9,7 +9,7 @@ use crate::{CampaignLock, Copies, CopiesPurpose, LedgerError, Run, RunId, StrayC
 async fn freeze_copies(scene: &Scene, lock: &CampaignLock, run: &Run, [inputs, list]: [&str; 2]) {
     let mut copies = scene.ledger.prepare_copies(CopiesPurpose::NewRun(lock)).await.unwrap();
     let mut writer = copies.list_writer().unwrap();
-    // In pieces, as when a list is read.
+    // Real lists arrive in pieces from their source, too.
     list.as_bytes().chunks(3).for_each(|piece| writer.write_all(piece).unwrap());
     writer.flush().unwrap();
     drop(writer);

@@ -206,7 +206,7 @@ pub(super) async fn late_envelope_is_not_recorded_and_takes_no_slot(scene: Scene
 
 /// Makes the calls concurrently, as the engine does.
 pub(super) async fn concurrent_envelopes_match_sequential_envelopes(scene: Scene) {
-    // Twice as many are requested at once, and all fit into one batch, so they keep their order.
+    // Twice as many envelopes are requested at once. All requests fit into one batch, so they keep their order.
     const ENVELOPES: u32 = 32;
     let begin = |envelope: u32, lease| scene.ledger.begin_envelope(scene.new_intent(envelope, lease));
     // An intent with a forged lease is refused, even among valid ones.

@@ -132,7 +132,7 @@ pub(super) async fn forgotten_number_stays_on_the_list_as_a_hash(scene: Scene) {
     assert_eq!((listed.len(), &listed[1]), (2, &opt_out(phone(3))));
     assert!(listed[0].who.phone().is_none() && !format!("{:?}", listed[0]).contains(&digits(2)), "{listed:?}");
     assert_eq!(listed[0].at, reported.at);
-    // An envelope that was rendered before is refused, too.
+    // An envelope that was rendered before the opt-outs is refused, too.
     assert_eq!(scene.begin_envelope(1, scene.lease).await, Permit::OptedOut(vec![Row::new(2), Row::new(3)]));
 }
 

@@ -224,7 +224,7 @@ pub(super) async fn run_with_rows_to_send_again_is_open(scene: Scene) {
 pub(super) async fn retry_order_has_unique_identifiers(scene: Scene) {
     scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [rejected(), accepted()]).await;
-    // The random number of the run itself, so its range is already taken.
+    // With the run's own random number, the range is already taken.
     let order = |random| RetryOrder { rows: vec![RetriedRow { row: Row::new(2), envelope: 1 }], by: author(), random };
     assert_eq!(
         scene.ledger.update_rows(scene.forged_lease(), RowUpdate::Retry(order(1))).await.unwrap(),

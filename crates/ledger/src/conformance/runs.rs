@@ -24,7 +24,7 @@ pub(super) async fn stop_request_outlives_a_claim_until_withdrawn(scene: Scene) 
 pub(super) async fn runs_are_numbered_and_their_identifiers_never_overlap(scene: Scene) {
     let mut ranges = vec![scene.run.ids];
     for number in 2..=20 {
-        // The same random number each time, so the ledger has to find other ranges.
+        // Every run has the same random number, so the ledger has to find other ranges.
         let run = scene.ledger.create_run(&new_run(1), None).await.unwrap().expect("a run");
         assert_eq!(run.name(), format!("sale@{number}"));
         assert!(ranges.iter().all(|range| !range.overlaps(run.ids)), "{ranges:?} {:?}", run.ids);

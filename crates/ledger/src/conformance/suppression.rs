@@ -361,7 +361,7 @@ pub(super) async fn reply_repeated_after_an_opt_in_is_not_recorded(scene: Scene)
         let target = RemovalTarget::Entries(vec![other]);
         scene.ledger.remove_opt_outs(OptOutRemoval { target, by: "ivan".into(), why: None }).await.unwrap();
     }
-    // An operator may list the number again, with an earlier date, too.
+    // An operator may list the number again, even with an earlier date.
     assert_eq!(add_opt_out(&scene, imported_opt_out(2, "a.csv")).await.added, 1);
     // A removal by an operator is not an opt-in.
     scene.ledger.remove_opt_outs(removal(2, None)).await.unwrap();
@@ -376,7 +376,7 @@ pub(super) async fn repeated_receipt_is_not_a_new_wish(scene: Scene) {
         new.receipt.replies = vec![RecipientReply { at: at.map(at_second), text: text.into(), media: None }];
         scene.ledger.store_receipts(vec![new]).await.unwrap();
     };
-    // The times are limited to the arrival of the first receipt, so the gateway's clock does not matter.
+    // A repeated receipt gets at most the time of its first arrival, so a fast gateway clock does not matter.
     store(Some(now + 9_000), "STOP", Some(opt_out_at(2, now)), None).await;
     store(None, "START", None, Some(opt_in(now + 100))).await;
     assert_eq!(list_entries(&scene).await, []);

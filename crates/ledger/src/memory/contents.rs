@@ -247,7 +247,7 @@ impl LedgerContents {
         }
         let index = stored.run.blocks.iter().position(|block| block.rows == lease.rows);
         if let Some(drawn_at) = index.and_then(|index| stored.drawn_at.get_mut(index)) {
-            // Earlier than any hour that is counted.
+            // With this time, the draw no longer counts towards the hourly limit.
             *drawn_at = i64::MIN;
         }
         Ok(Ownership::Held)

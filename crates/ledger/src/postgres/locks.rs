@@ -1,9 +1,9 @@
 //! Locks with leases, their renewal, and the detection of ended processes on this machine.
 //!
 //! A process measures its leases with its own clocks, starting before the request, and treats each lease as shorter
-//! than the one that the database granted. Therefore, it is the first to know that a lease is lost. Each process also locks its
-//! own file next to the high-water mark. So if it is killed, other processes on this machine need not wait for its
-//! lease to expire.
+//! than the one that the database granted. Therefore, it is the first to know that a lease is lost. Each process also
+//! locks its own file next to the high-water mark. So if a process is killed, other processes on its machine need not
+//! wait for its lease to expire.
 
 use std::collections::HashMap;
 use std::fs::{self, File};

@@ -107,7 +107,7 @@ pub(super) async fn count_and_commit(
          ON CONFLICT (writer) DO UPDATE SET commits = excluded.commits, wrote_at = excluded.wrote_at;
          UPDATE meta SET generation = generation + 1 RETURNING id, generation; COMMIT"
     );
-    // Contains only numbers.
+    // Only numbers are inserted into the statement.
     let answers = raw_sql(AssertSqlSafe(statement)).fetch_all(connection).await?;
     let row = answers.first().ok_or(sqlx::Error::RowNotFound)?;
     Ok(HighWaterMark { id: row.try_get(0)?, generation: row.try_get(1)? })

@@ -1,10 +1,10 @@
 //! The single PostgreSQL write connection, and the checks that detect an outdated ledger.
 //!
 //! The connection is replaced when it breaks. It refuses a ledger that is older than the state that this process has
-//! seen, or whose server was replaced without confirmed commits. Each promotion of a replica and each point-in-time
-//! recovery starts a new timeline (PostgreSQL, "Continuous archiving and point-in-time recovery: timelines"). The
-//! ledger records its last timeline and whether a replica had to confirm commits on it. If none had to, the last
-//! commits might be missing, and the ledger itself cannot tell.
+//! seen. It also refuses a ledger whose server was replaced, unless a replica had to confirm commits before that. Each
+//! promotion of a replica and each point-in-time recovery starts a new timeline (PostgreSQL, "Continuous archiving and
+//! point-in-time recovery: timelines"). The ledger records its last timeline and whether a replica had to confirm
+//! commits on it. If no replica had to, the last commits might be missing, and the ledger itself cannot tell.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -101,7 +101,7 @@ pub(super) async fn insert_block(
 ) -> Result<(), StatementError> {
     let BlockIds { rows, first } = ids;
     let name = name.map_or_else(|| "NULL".to_owned(), dialect::text_literal);
-    // Contains only numbers and a hexadecimal literal.
+    // Only numbers and a hexadecimal literal are inserted into the statement.
     let added = format!(
         "INSERT INTO blocks (run, place, first_row, last_row, first_id, sum, epoch, drawn_at, drawn_by)
          VALUES ({}, {place}, {}, {}, {}, {}, {}, {}, {name})",

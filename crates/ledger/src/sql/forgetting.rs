@@ -214,7 +214,7 @@ async fn purge_run(
         return Ok(Ownership::Lost);
     }
     let key = load_or_create_key(connection).await?;
-    // The spending of a run is computed from its envelopes while they exist.
+    // The spending of a run is computed from its envelopes, so it is stored before they are deleted.
     limits::freeze_spending(connection, run).await?;
     contacts::hash_run_contacts(connection, now, run, &key).await?;
     store_guarded_numbers(connection, run, &cancelled, &key).await?;

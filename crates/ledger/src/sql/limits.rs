@@ -1,4 +1,4 @@
-//! Limits of intents: budgets, messages per day, frequency caps, and the rate limits of accounts.
+//! Limits that an intent must respect: budgets, messages per day, frequency caps, and the rate limits of accounts.
 //!
 //! Spending and daily counts are sums per run. They are updated as intents with limits arrive, and otherwise recomputed
 //! from the envelopes and receipts of the run.

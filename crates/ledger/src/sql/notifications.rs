@@ -20,7 +20,7 @@ const RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 impl NotificationQueue for Adapter {
     fn take_notifications(&self, interval: Duration, reserved_for: Duration) -> LedgerFuture<'_, Vec<Notification>> {
         Box::pin(async move {
-            // A server asks every second, and every write is a commit.
+            // A server asks every second, and every write is a commit, so a read checks first whether anything is due.
             match read_ledger!(self, is_any_due, self.now(), interval)? {
                 true => {
                     self.write(move |connection, now| {

@@ -1,4 +1,4 @@
-//! The records of the suppression list: their columns, checksums and latest repetitions.
+//! The records of the suppression list: their columns, their checksums, and the latest repetition of each opt-out.
 
 use std::sync::Arc;
 

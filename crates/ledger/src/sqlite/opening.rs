@@ -1,8 +1,7 @@
 //! Opening the ledger file for reading and writing, and upgrading its schema.
 //!
 //! Opening for reading does not wait for the write lock, so a process that is suspended during a commit does not block
-//! readers.
-//! The exception is a ledger with an older schema, which must be upgraded first.
+//! readers. The exception is a ledger with an older schema, which must be upgraded first.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -77,7 +76,8 @@ pub(super) async fn has_older_tables(path: &Path) -> Result<bool, LedgerError> {
 async fn refuse_while_in_use(path: &Path) -> Result<(), LedgerError> {
     let is_locked =
         locks::is_any_held(path).map_err(|error| locks::lock_error(&path.with_file_name("locks"), &error))?;
-    // A process creates the tables of a new ledger before it takes a lock.
+    // A process creates the tables of a new ledger before it takes a lock. So a lock on an older schema belongs to an
+    // earlier version.
     if is_locked && matches!(read_schema_age(path).await, Ok(SchemaAge::Older)) {
         let holder = "an earlier version of campaign is still sending with this ledger";
         return Err(LedgerError::from_lock_holder(&path.display(), holder));

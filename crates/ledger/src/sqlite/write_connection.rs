@@ -66,8 +66,8 @@ impl WriteConnection {
         if let Err(error) = self.mark.sync_slots() {
             tracing::warn!("cannot write the high-water mark of the ledger `{}`: {error}", self.path.display());
         }
-        // The log is on the disk. SQLite detects a damaged page in the file but not at the end of the log, so move the
-        // pages to the file. A reader can prevent that; then it or the next process empties the log.
+        // The log is on the disk. SQLite detects a damaged page in the file but not at the end of the log, so the pages
+        // are moved to the file. If a reader prevents that, the reader or the next process empties the log.
         let _ = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut self.connection).await;
         let _ = self.connection.close().await;
     }

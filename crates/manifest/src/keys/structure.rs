@@ -1,6 +1,6 @@
-//! Checks the structure of a file against its table of keys.
+//! Structure check of a file against its table of keys.
 //!
-//! Reports every problem instead of stopping at the first.
+//! The check reports every problem instead of stopping at the first.
 
 use std::ops::Range;
 

@@ -1,5 +1,7 @@
-//! Texts of channels: inline, from a text file or chosen by a column. Also finds mistakes that would send a wrong text:
-//! text that YAML reads as something else, and other programs' placeholders, such as `{name}` or `%name%`.
+//! Texts of channels: inline, from a text file or chosen by a column.
+//!
+//! This module also finds mistakes that would send a wrong text: text that YAML reads as something else, and other
+//! programs' placeholders, such as `{name}` or `%name%`.
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! Errors of runs, with their messages in plain English.
 //!
-//! A message says what happened and where. It names no option and no command: the command line adds what to type, and
-//! the exit code. Refusals with longer messages are in `refusals`.
+//! A message says what happened and where. It names no option and no command: the command line adds the remedy, which
+//! names them, and the exit code. Refusals with longer messages are in `refusals`.
 
 mod refusals;
 #[cfg(test)]

@@ -267,7 +267,7 @@ pub(crate) async fn find_test_approval(
     let recipients = TestRecipients::from_phones(phones);
     planned.options = PlanOptions { rows: Some(row.to_string()), tests_to: Some(recipients), ..planned.options };
     planned.messages = phones.len() as u64;
-    // The plan of a test has no price.
+    // The estimated cost is for one message to the row, not for messages to all test recipients.
     planned.cost = None;
     let messages = planned.messages;
     let digest = store_plan(adapters, planned, &inputs.destination).await?;

@@ -1,4 +1,4 @@
-//! Enforcement of plans and approvals before a call sends anything.
+//! Enforcement of plans and approvals before a run or a retry sends anything.
 //!
 //! Unapproved messages are counted across all runs of an edition, so that several small runs cannot avoid an approval.
 
@@ -232,7 +232,7 @@ impl Session {
             return Ok(None);
         }
         let frozen = &self.load_frozen(run).await?.inputs;
-        // Whether the run began a new round is known only from the request that began it, so both options are tried.
+        // The ledger records the run's round, but not whether `--again` began the run, so both options are tried.
         let options = [false, true]
             .map(|again| PlanOptions { again, ..PlanOptions::from_request(&self.launch.request, self.inputs()) });
         self.refuse_other_plan(frozen, &options)?;

@@ -162,7 +162,7 @@ fn compute_digest(inputs: &FrozenInputs, destination: &Destination, options: &Pl
         result.map_err(|error| Error::Storage(format!("cannot encode the plan: {error}")))
     };
     let digest = Digest::new().with(DIGEST_DOMAIN).with(json(serde_json::to_vec(&inputs.brief))?);
-    // Plans of earlier versions kept spaces around cells.
+    // Earlier versions did not trim cells. The digests of their plans must stay the same.
     let digest = if inputs.trims_cells { digest.with("trims_cells") } else { digest };
     let texts = json(serde_json::to_vec(&inputs.includes))?;
     let digest = digest.with(texts).with(&inputs.recipients_sha256).with(format_addresses(destination));

@@ -164,7 +164,7 @@ impl MessageLifecycle<'_> {
     fn stage_outcome(&self, stage: &ChannelStage, state: LifecycleState) -> LifecycleState {
         let pattern = self.choose_pattern(stage.channel);
         let behaviour = pattern.resolve_behaviour(self.scenario);
-        // Later channels get the message as soon as they are tried.
+        // The first channel gets the message at intake. Each later channel gets it when the previous channel fails.
         let tried = if state.stage == 0 { self.intake } else { state.since };
         let in_time = behaviour.after <= stage.lifetime();
         let since = tried.saturating_add(behaviour.after.min(stage.lifetime()));

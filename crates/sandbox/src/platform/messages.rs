@@ -105,7 +105,7 @@ impl MessageStore {
     }
 
     fn index_of_client_id(&self, account: u32, key: ClientIdKey) -> Option<u32> {
-        // If several messages have the same identifier, messages take precedence over lookups and calls.
+        // If several operations have the same identifier, a message takes precedence over a lookup or a code call.
         let found = [true, false].into_iter().find_map(|is_message| match &key {
             ClientIdKey::Number(number) => self.by_number.get(&(account, is_message, *number)).copied(),
             ClientIdKey::Text(text) => self.by_text.get(&(account, is_message, text.clone())).copied(),

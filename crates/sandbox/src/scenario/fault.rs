@@ -1,7 +1,8 @@
 //! Faults in a scenario, their conditions, and the random draws that conditions use.
 //!
-//! Draws depend on the scenario's seed and on the number, never on the order of events. So the same numbers get the
-//! same results, even with concurrent connections. The generator is ChaCha8, whose output is the same in every release.
+//! A draw depends on the scenario's seed, the decision, and its subject, such as a phone number; never on the order of
+//! events. So the same phone numbers get the same results, even with concurrent connections. The generator is ChaCha8,
+//! whose output is the same in every release.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;

@@ -221,7 +221,7 @@ fn describe_unknown(place: &str, name: &str, properties: Option<&Map<String, Val
 
 fn check_value(path: &str, schema: &Value, value: &Value, problems: &mut Vec<String>) {
     if schema["anyOf"].is_array() {
-        // Only the phone number has alternatives.
+        // Only the schema of the phone number has `anyOf`.
         problems.extend(phone_problem(value));
         return;
     }

@@ -61,7 +61,8 @@ fn server_info() -> Value {
 
 fn initialize_result(params: &Map<String, Value>) -> Map<String, Value> {
     let requested = params.get("protocolVersion").and_then(Value::as_str);
-    // A client with an unknown revision gets the newest one with a handshake, and decides whether to continue.
+    // If the client's revision is unknown, offer the newest revision that has a handshake. The client can then
+    // disconnect.
     let version = LEGACY.into_iter().find(|known| Some(*known) == requested).unwrap_or(LEGACY[0]);
     into_members(json!({
         "protocolVersion": version,

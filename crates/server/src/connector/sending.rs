@@ -130,7 +130,8 @@ impl Caller<'_> {
         };
         let (phone, id) = (arguments.parse_phone()?, arguments.parse_optional_id()?);
         let content = draft.to_content().map_err(|problems| ToolError::invalid_argument(problems.join("; ")))?;
-        // The key is verified before anything else: a caller with a rejected key must learn and change nothing.
+        // The key is verified before anything else: a caller with a rejected key must neither learn nor change
+        // anything.
         self.verify_key().await?;
         let again = arguments.is_set("repeat");
         let refusals = self.collect_refusals(sending, phone, id, Some(&content).filter(|_| !again)).await;

@@ -50,8 +50,8 @@ impl DaemonState {
             Some(memory) => memory,
             None => ScheduleMemory::load(ledger.as_ref(), &active, now).await?,
         };
-        // The schedule was activated again or resumed, or the clock was set back. The ledger shows which occurrences
-        // have started.
+        // If the schedule was activated again or resumed, or if the clock was set back, the cached state is outdated.
+        // The ledger shows which occurrences have started.
         if memory.since != active.since {
             self.skip_withdrawn(&mut memory, &active).await?;
         }
@@ -404,7 +404,8 @@ impl DaemonState {
         if let Some(memory) = self.memories.get_mut(&active.name) {
             memory.running = None;
         }
-        // Another process holds the campaign lock. It also sends the run that this daemon wanted to resume.
+        // Another process holds the campaign lock. If this daemon wanted to resume a run, that process sends the run,
+        // so only new occurrences wait for the lock.
         if matches!(outcome, Err(Error::Busy { .. })) && !resumed {
             self.await_lock(&active, occurrence);
             return Ok(());
@@ -509,7 +510,7 @@ impl DaemonState {
         digest: String,
     ) -> Result<(), LedgerError> {
         let Some(memory) = self.memories.get_mut(&active.name) else { return Ok(()) };
-        // The approvals were not valid. New ones are checked in the next round.
+        // The plan was already waiting, and its approvals were not valid. The next round checks new approvals.
         if memory.unapproved.as_ref().is_some_and(|known| known.digest == digest) {
             return Ok(());
         }

@@ -215,7 +215,7 @@ fn build_notifications(
     message: &str,
 ) -> Vec<NewNotification> {
     let now = (adapters.clock)();
-    // A damaged record might name the file of another campaign, which is ignored.
+    // A damaged record might name the file of another campaign. Such a file is ignored.
     let campaign = load_campaign(file, CampaignDay::Of(now)).value.filter(|campaign| campaign.brief.name == name);
     let activated = active.and_then(load_active_campaign);
     let is_activated = |campaign: &Campaign| activated.as_ref().is_some_and(|known| known.notify == campaign.notify);
@@ -342,7 +342,7 @@ impl DaemonState {
                     ended => ended,
                 }
             }
-            // A panic is a bug. An operator can resume the run; the others are not affected.
+            // A panic is a bug. An operator can resume the run; other runs are not affected.
             Err(error) => {
                 tracing::error!("a run ended unexpectedly: {error}");
                 Ok(())
@@ -459,7 +459,7 @@ impl DaemonState {
         let Some(memory) = self.memories.get_mut(&active.name) else { return };
         let Some(schedule) = &memory.schedule else { return };
         let until = match memory.unapproved.take() {
-            // The approval can come long after the scheduled time, so the grace period starts with it.
+            // The approval can come long after the scheduled time, so the grace period starts at the approval.
             Some(unapproved) => now.checked_add(schedule.grace).unwrap_or(Timestamp::MAX).min(unapproved.until),
             None => start_deadline(schedule, &occurrence, list.as_deref().and_then(FileStat::read)),
         };
@@ -480,7 +480,7 @@ impl DaemonState {
         let Some(locked) = memory.locked.as_ref().filter(|_| memory.running.is_none()) else { return Ok(false) };
         let (ledger, key) = (self.ledger(), occurrence_key(&active.name, &locked.occurrence));
         if find_occurrence(ledger.as_ref(), OccurrenceFilter::Key(&key)).await?.is_some() {
-            // Another daemon started or skipped it.
+            // Another daemon started or skipped the occurrence.
             memory.locked = None;
             return Ok(false);
         }

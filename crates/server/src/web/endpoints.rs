@@ -205,7 +205,7 @@ impl Health {
             }
             Ok(Err(error)) => {
                 tracing::error!("the ledger cannot be written: {error}");
-                // After a failure the ledger's writer writes nothing further.
+                // After such a failure, the ledger's writer does not write again.
                 self.failed.send_replace(Some(error));
                 false
             }

@@ -91,7 +91,7 @@ mod tests {
             ("067 123 45 89 050 123 45 88", "…89 …88"),
             ("https://a.example/?to=+48512345678", "https://a.example/?to=…78"),
             ("їжак 0671234589 — так", "їжак …89 — так"),
-            // Amounts, dates, and the numbers of orders and parcels.
+            // Amounts, dates, and the numbers of orders and parcels are not phone numbers.
             ("1 250 000.00 on 2026-12-01 at 10:00", "1 250 000.00 on 2026-12-01 at 10:00"),
             ("order 12345678, parcel 20450123456789", "order 12345678, parcel 20450123456789"),
         ] {

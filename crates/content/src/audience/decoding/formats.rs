@@ -210,7 +210,7 @@ pub(super) struct UnpackedReader {
 impl Read for UnpackedReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = match self.input.read(buffer) {
-            // An I/O error, which says nothing about the file.
+            // A system error or an interrupted read does not mean that the compressed data is damaged.
             Err(error) if error.raw_os_error().is_some() || error.kind() == ErrorKind::Interrupted => {
                 return Err(error);
             }

@@ -276,7 +276,7 @@ proptest! {
                 expected.push((number, cells.clone()));
             }
         }
-        // An empty last line without a line ending is not a line.
+        // An empty last line counts only if it has a line ending, so it always gets one.
         let ends = last_line_ends || lines.last().is_some_and(String::is_empty);
         let text = format!("{}{}{}", if mark { "\u{feff}" } else { "" }, lines.join(end), if ends { end } else { "" });
         let (records, last) = read_text(&text).unwrap();

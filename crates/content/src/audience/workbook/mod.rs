@@ -192,7 +192,7 @@ impl<'f> SheetRows<'f> {
             self.end_row()?;
             self.row = row;
         }
-        // A row that is too long would be rejected later anyway.
+        // A row that is too long would be rejected later anyway, so it is rejected before its text uses more memory.
         self.text_size += text.len();
         if self.text_size > RECORD_LIMIT {
             return Err(self.long_row_finding(row).into());

@@ -68,7 +68,7 @@ fn read_outline<S: Read + Seek>(archive: &mut WorkbookArchive<'_, S>) -> Result<
     loop {
         match xml.next_event()? {
             Event::Start(element) | Event::Empty(element) => match element.local_name().as_ref() {
-                // The order of day and month depends on the system only in its own formats.
+                // Only formats with automatic order show day and month in an order that depends on the system.
                 "date-style" if attribute_value(&element, "number:automatic-order").as_deref() == Some("true") => {
                     let name = attribute_value(&element, "style:name").unwrap_or_default();
                     budget.reserve(ENTRY_SIZE + name.len(), "its styles")?;

@@ -61,7 +61,7 @@ fn header_matches_in_both_spellings_of_accents() {
             assert_eq!(render(&["phone", header], &text), "Оля", "{spelling}");
         }
     }
-    // The spelling decides between two columns.
+    // If both spellings are headers, each spelling selects its own column.
     for (spelling, expected) in [(composed, "Оля"), (separate, "<A&B>")] {
         for text in [format!("{{{{ recipient['{spelling}'] }}}}"), format!("{{{{ recipient['{spelling}' ~ ''] }}}}")] {
             assert_eq!(render(&["phone", composed, separate], &text), expected, "{text}");

@@ -1,5 +1,5 @@
-//! Rules about values of cells in messages, also of lookup tables: placeholders, database formats, apostrophes, lists,
-//! and missing values.
+//! Rules about cell values in messages, from the list or a lookup table: placeholders, database formats, apostrophes,
+//! lists, and missing values.
 
 use std::collections::BTreeMap;
 

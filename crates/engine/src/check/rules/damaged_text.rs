@@ -53,16 +53,59 @@ pub enum TextDamage {
     HtmlEntity,
 }
 
-/// The first damage in a text, and the byte range of the damaged word.
-pub(in crate::check) fn find_damage(text: &str) -> Option<(TextDamage, Range<usize>)> {
-    let (mut non_ascii, mut question_mark, mut ampersand, mut control) = (0, false, false, false);
-    for &byte in text.as_bytes() {
-        non_ascii |= byte & 0x80;
-        question_mark |= byte == b'?';
-        ampersand |= byte == b'&';
-        control |= byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r') || byte == 0x7f;
+/// The kinds of bytes in a text that need a closer look, one bit each.
+#[derive(Clone, Copy)]
+pub(in crate::check) struct ByteKinds(u8);
+
+impl ByteKinds {
+    pub(in crate::check) const NON_ASCII: u8 = 1;
+    /// An ASCII control character other than white space.
+    const CONTROL: u8 = 1 << 1;
+    const QUESTION_MARK: u8 = 1 << 2;
+    const AMPERSAND: u8 = 1 << 3;
+    pub(in crate::check) const BRACE: u8 = 1 << 4;
+    /// White space in ASCII, and signs that end a link.
+    pub(in crate::check) const LINK_END: u8 = 1 << 5;
+
+    /// The kinds of each byte.
+    const TABLE: [u8; 256] = {
+        let (mut kinds, mut byte) = ([0; 256], 0);
+        while byte < kinds.len() {
+            kinds[byte] = match byte as u8 {
+                b'\t' | b'\n' | b'\r' | b' ' | b'#' => Self::LINK_END,
+                0x0b | 0x0c => Self::CONTROL | Self::LINK_END,
+                ..b' ' | 0x7f => Self::CONTROL,
+                b'&' => Self::AMPERSAND | Self::LINK_END,
+                b'?' => Self::QUESTION_MARK,
+                b'{' => Self::BRACE,
+                0x80.. => Self::NON_ASCII,
+                _ => 0,
+            };
+            byte += 1;
+        }
+        kinds
+    };
+
+    /// The kinds of all bytes of a text.
+    pub(in crate::check) fn from_text(text: &str) -> Self {
+        Self(text.bytes().fold(0, |kinds, byte| kinds | Self::TABLE[usize::from(byte)]))
     }
-    if non_ascii != 0 && can_be_damaged(text.as_bytes()) {
+
+    /// Whether the text has a byte of one of these kinds.
+    pub(in crate::check) fn contain(self, kinds: u8) -> bool {
+        self.0 & kinds != 0
+    }
+}
+
+/// The first damage in a text, and the byte range of the damaged word.
+fn find_damage(text: &str) -> Option<(TextDamage, Range<usize>)> {
+    find_damage_in(text, ByteKinds::from_text(text))
+}
+
+/// The first damage in a text with these kinds of bytes, and the byte range of the damaged word.
+pub(in crate::check) fn find_damage_in(text: &str, kinds: ByteKinds) -> Option<(TextDamage, Range<usize>)> {
+    let mut control = kinds.contain(ByteKinds::CONTROL);
+    if kinds.contain(ByteKinds::NON_ASCII) && can_be_damaged(text.as_bytes()) {
         if let Some(at) = text.find('\u{fffd}') {
             return Some((TextDamage::LostLetters, find_word(text, at)));
         }
@@ -75,10 +118,12 @@ pub(in crate::check) fn find_damage(text: &str) -> Option<(TextDamage, Range<usi
     if control && let Some(at) = text.find(|c: char| is_c1_control(c) || is_non_whitespace_ascii_control(c)) {
         return Some((TextDamage::ControlCharacter, find_word(text, at)));
     }
-    if question_mark && let Some(word) = find_lost_letters(text) {
+    if kinds.contain(ByteKinds::QUESTION_MARK)
+        && let Some(word) = find_lost_letters(text)
+    {
         return Some((TextDamage::LostLetters, word));
     }
-    if ampersand {
+    if kinds.contain(ByteKinds::AMPERSAND) {
         return find_html_entities(text).into_iter().next().map(|entity| (TextDamage::HtmlEntity, entity));
     }
     None

@@ -39,7 +39,7 @@ pub use countries::{
     describe_countries, sum_recipients,
 };
 pub use damaged_text::TextDamage;
-pub(super) use damaged_text::find_damage;
+pub(super) use damaged_text::{ByteKinds, find_damage_in};
 pub use environment::{
     KEY_REFUSED, ONLINE_UNKNOWN, SENDER_UNKNOWN, check_campaign_notices, check_promised_receipts, check_replicas,
     unfamiliar_ledger_finding,

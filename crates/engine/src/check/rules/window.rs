@@ -402,7 +402,7 @@ pub fn check_night(
             };
             (night, format!("the messages scheduled for {at}"), more)
         }
-        // A gateway on this machine has no real recipients.
+        // A gateway on this machine sends nothing to real recipients.
         (RunStart::At(_) | RunStart::Scheduled(_), _) if profile.is_loopback() => return None,
         (RunStart::At(now) | RunStart::Scheduled(now), _) => {
             let when = if is_split(now) { "the messages of a run that begins now" } else { "messages sent now" };

@@ -1,5 +1,5 @@
-//! The judge of the simulation: compares what the platform did with the ledger, and what was shown with what was
-//! stored.
+//! The judge of the simulation: compares the platform's actions with the ledger's records, and the counts shown to the
+//! operator with the stored ones.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::Ordering;

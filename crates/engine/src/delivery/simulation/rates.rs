@@ -120,7 +120,7 @@ impl LimitedAccount {
 
 /// Returns the number of operations by which the rate is exceeded in the worst window of at least a second.
 pub(super) fn max_excess(log: &[(Duration, usize)], rate: f64) -> f64 {
-    // How far the operations before each envelope, and after the last one, are ahead of the rate.
+    // The time of each envelope, and the number of operations before it.
     let (mut before, mut sum) = (Vec::new(), 0.0);
     for (at, size) in log {
         before.push((at.as_secs_f64(), sum));

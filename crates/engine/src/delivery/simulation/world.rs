@@ -167,7 +167,8 @@ impl SimulatedWorld {
     pub(super) fn mortal_life(&self) -> Arc<ProcessLife> {
         let (steps, suspension) = self.with_random(|chance| {
             let steps = (!chance.once_in(4)).then(|| 1 + chance.below(120));
-            // In a shared run, a suspended process loses its lease.
+            // In a shared run, suspensions are longer and more frequent, so that suspended processes can lose their
+            // leases.
             let (odds, longest) = if self.plan.sharing.is_some() { (2, 80_000) } else { (6, 40_000) };
             let suspension =
                 chance.once_in(odds).then(|| (1 + chance.below(100), Duration::from_millis(chance.below(longest))));

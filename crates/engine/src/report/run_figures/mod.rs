@@ -232,7 +232,8 @@ fn find_failure_reason(record: &RowRecord) -> &str {
         return FALLBACK_NOT_REPORTED;
     }
     let receipt = record.receipt_summary.as_ref().map(|summary| &summary.last.receipt);
-    // The response that rejected a message explains it, and a later report of the rejection does not.
+    // A receipt gives the reason only for a failure. For a rejection, the response gives the reason, not a later
+    // report.
     if let Some(receipt) = receipt.filter(|receipt| record.state == RowState::Failed && receipt.status.is_failure()) {
         return receipt.error.as_deref().filter(|error| !error.trim().is_empty()).unwrap_or(receipt.status.name());
     }

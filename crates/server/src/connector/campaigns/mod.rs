@@ -331,7 +331,7 @@ impl OpenFolder<'_> {
 
     /// Describes what a person must do before the plan is sent.
     fn describe_approval(&self, inputs: &Inputs, digest: &str) -> String {
-        // The profile might require signed approvals.
+        // If the profile requires signed approvals, `approve` needs the approver's key.
         let signed = inputs.destination.profile().is_some_and(|profile| profile.approval.is_some());
         let key = if signed { " --key FILE" } else { "" };
         let approve = (self.campaigns.advice.command)(&format!("approve {}{key}", short_digest(digest)));

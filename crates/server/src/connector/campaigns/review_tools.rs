@@ -192,7 +192,7 @@ async fn run_check(folder: &OpenFolder<'_>, file: PathBuf) -> Result<CheckedCamp
         let refusals = checked.findings.iter_mut().filter(|finding| *finding.rule == rules::RUN_REFUSED);
         refusals.for_each(|finding| finding.help = Some(help.clone()));
     }
-    // Without the earlier runs, the figures would be wrong. Previews and plans are refused for the same reason.
+    // If the ledger lacks earlier runs, the counts would be wrong. Previews and plans are refused for the same reason.
     if let Err(error) = refuse_lost_ledger(adapters.ledger.as_ref(), &inputs).await {
         checked.findings.extend(error_findings(folder, &error));
     }

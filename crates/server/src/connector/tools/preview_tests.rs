@@ -133,7 +133,8 @@ proptest! {
         }
         let members = operation.as_object().expect("an object");
         prop_assert!(members.keys().all(|name| known.contains(name)), "{}", operation);
-        // Every argument is shown, except for those about the call itself.
+        // Every argument is shown, except for those about the call itself. The loop above compares the `sms_`
+        // arguments.
         for (name, value) in &arguments {
             let is_shown = channels.iter().any(|channel| channel.name() == name) || shown.get(name) == Some(value);
             let is_sms = name.starts_with("sms_");

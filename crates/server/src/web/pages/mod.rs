@@ -4,8 +4,8 @@
 //! - `request`: page requests with a session, forms with a CSRF token, and responses; `page_error`: why a page or an
 //!   action failed;
 //! - `overview` with `activity`, `runs`, `schedules`, `opt_outs` (with replies), `campaigns`: the sections;
-//! - `run` (with the variants of an A/B test, and downloads of the rows), `rows` (with the page of a message), `campaign`:
-//!   the pages of a run;
+//! - `run` (with the variants of an A/B test, and downloads of the rows), `rows` (with the page of a message),
+//!   `campaign`: the pages of a run;
 //! - `search`: finds runs, messages and campaigns from every page;
 //! - `caches`: cached reads of the ledger, also for the endpoints;
 //! - `confirm`: pages that say what an action does; `decisions`: actions, each by the rules of its command, and their

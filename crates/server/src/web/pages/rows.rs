@@ -422,7 +422,7 @@ async fn build_message_view(request: &mut PageRequest, name: &str, row: Row) -> 
     }
     let owned = is_owned(request.ledger(), &run).await?;
     let history = MessageHistory::load_row(request.ledger(), &run, owned, row).await?.ok_or(PageError::Unknown)?;
-    // Without any record of the row, its line in the list can be blank.
+    // A row without any record can be a blank line of the list.
     let is_recorded = history.left_out.is_some() || !history.entries.is_empty();
     if !is_recorded && !load_index(request, &run, &RowFilter::default()).await?.contains(row) {
         return Err(PageError::Unknown);

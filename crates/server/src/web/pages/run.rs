@@ -1,5 +1,5 @@
-//! The pages of a run: state, rows by state, figures and rows in doubt, with live updates; the variants of its A/B test;
-//! and downloads of its rows with full phone numbers, as CSV or as a workbook.
+//! The pages of a run: state, rows by state, figures and rows in doubt, with live updates; the variants of its A/B
+//! test; and downloads of its rows with full phone numbers, as CSV or as a workbook.
 //!
 //! A live page replaces its parts by name. Parts that depend on the visitor have their own templates. The other parts
 //! (`server/web/run_page`) are rendered once for all visitors.

@@ -86,7 +86,7 @@ fn long_shared_text_is_too_large() {
     let shared_texts = text_records(&[1, 8000], false);
     assert!(has_room(&build_stream(&shared_texts, &[cells(u16::MAX, 0)])));
     assert!(is_too_large(&build_stream(&shared_texts, &[cells(u16::MAX, 1)])));
-    // A cell that refers to a missing text counts as if it had the longest one.
+    // A reference to a missing text counts as a reference to the longest text.
     assert!(is_too_large(&build_stream(&shared_texts, &[cells(u16::MAX, 7)])));
 }
 
