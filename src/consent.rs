@@ -437,7 +437,7 @@ fn add_recipients_abroad(
     survey: &Survey,
     rows: &RoaringBitmap,
 ) {
-    let Some(home) = campaign.brief.watched_home(Some(profile)) else { return };
+    let Some(home) = campaign.brief.effective_home(Some(profile)) else { return };
     if let Some(abroad) = describe_abroad(&survey.countries.count_abroad(home, rows), home) {
         prompt.add_fact("abroad", [caution(abroad)]);
     }

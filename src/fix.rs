@@ -16,7 +16,7 @@ use super::prompt::{ConfirmationPrompt, ExpectedAnswer, require_confirmation};
 use super::text::{Span, StyledLine, StyledText, bad, dim, good, plain, strong};
 use campaign_core::finding::{Finding, apply_fixes};
 use campaign_core::private;
-use campaign_manifest::{conceal_file, fix_campaign_text};
+use campaign_manifest::{conceal_file_secrets, fix_campaign_text};
 
 /// The maximum number of rounds. A later round fixes findings that others had hidden.
 const MAX_ROUNDS: usize = 10;
@@ -167,7 +167,7 @@ fn render_differences(files: &[FixedFile]) -> StyledText {
         titles.dedup();
         let name = strong(file.path.display().to_string());
         text.push(StyledLine::new([name, plain(format!(": {}", titles.join(", ")))]));
-        add_difference(&mut text, &conceal_file(&file.before), &conceal_file(&file.after));
+        add_difference(&mut text, &conceal_file_secrets(&file.before), &conceal_file_secrets(&file.after));
         text.add_blank();
     }
     text

@@ -538,7 +538,7 @@ mod tests {
     }
 
     #[test]
-    fn hint_orders_accept_and_stop_by_the_kind_of_change() {
+    fn hint_order_of_accept_and_stop_depends_on_the_change() {
         const ACCEPT: &str = "`campaign run sale.yaml --gateway other --accept-changes`";
         const STOP: &str = "`campaign stop sale@1 --for-good`";
         let list = || InputChanges::List { list: "sale.csv".to_owned(), how: "10 rows added".to_owned() };

@@ -250,7 +250,7 @@ impl LanguageServer {
 
     fn stop(&mut self) {
         if let ServerState::Running(session) = &mut self.state {
-            session.stop();
+            session.stop_list_checks();
         }
     }
 }

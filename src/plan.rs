@@ -22,7 +22,7 @@ use campaign_ledger::{Approval, Plan, RowState};
 use campaign_runs::draft::KeyFile;
 use campaign_runs::{
     Adapters, CreatedPlan, Error, Inputs, PendingRequest, PlanRefusal, PlanReview, PlannedCampaign, PrivateKey, Round,
-    RunRequest, StandingApproval, approve_pending, find_pending, review_plan, short_digest,
+    RunRequest, StandingApproval, approve_pending_request, find_pending_request, review_plan, short_digest,
 };
 use campaign_server::connector::fetch_pending_call;
 use campaign_server::web::files::{MessageSelection, PlanPage, render_plan_page};
@@ -180,7 +180,7 @@ pub(super) async fn approve_plan(context: &Context, args: &ApproveArgs) -> Resul
     }
     let digest = args.digest.as_deref().unwrap_or_default();
     let adapters = context.adapters(context.open_ledger(LedgerPurpose::SharedRecords).await?)?;
-    if let Some((digest, pending)) = find_pending(adapters.ledger.as_ref(), digest).await? {
+    if let Some((digest, pending)) = find_pending_request(adapters.ledger.as_ref(), digest).await? {
         return approve_single_request(context, &adapters, &digest, &pending).await;
     }
     let key = args.key.as_deref().map(PrivateKey::read).transpose()?;
@@ -246,7 +246,7 @@ fn create_key_pair(context: &Context, name: &str) -> Result<u8, CommandFailure> 
         )));
     }
     let path = PathBuf::from(format!("{name}.key"));
-    let (line, public) = PrivateKey::generate_pair()?;
+    let (line, public) = PrivateKey::generate_key_pair()?;
     let file = KeyFile::write(&path, &line).map_err(|error| CommandFailure::invalid(error.to_string()))?;
     file.keep();
     if context.output.json {
@@ -281,7 +281,7 @@ async fn approve_single_request(
     let not_found = || Error::Plan(PlanRefusal::Gone { digest: digest.to_owned() });
     let pending_call = fetch_pending_call(pending, digest).await.ok_or_else(not_found)?;
     let consent = consent::consent_for(&context.output, false);
-    let approval = approve_pending(adapters, digest, pending, &pending_call, consent.as_ref()).await?;
+    let approval = approve_pending_request(adapters, digest, pending, &pending_call, consent.as_ref()).await?;
     if context.output.json {
         context.output.print_object(&approval_json(&approval.digest, &approval, false));
         return Ok(exit::SUCCESS);

@@ -20,7 +20,7 @@ use campaign_engine::report::{
     RowPreview, describe_cost, format_count, preview_json, preview_rows, render_message_preview, render_preview,
 };
 use campaign_runs::{
-    Error, Inputs, ListSurvey, ProtectedFiles, check_campaign, compose_made_up, run_blocking, survey_list,
+    Error, Inputs, ListSurvey, ProtectedFiles, check_campaign, compose_made_up_messages, run_blocking, survey_list,
 };
 use campaign_server::web::files::{MessageSelection, PreviewPage, render_preview_page};
 
@@ -37,7 +37,7 @@ pub(super) async fn preview_messages(context: &Context, args: PreviewArgs) -> Re
     }
     let inputs = context.load_campaign(&args.file, args.gateway.as_deref())?;
     if let Some(PreviewedCells(cells)) = args.which.given {
-        let composed = run_blocking(move || compose_made_up(&inputs, &cells)).await??;
+        let composed = run_blocking(move || compose_made_up_messages(&inputs, &cells)).await??;
         show_made_up_messages(&context.output, &composed);
         return Ok(exit::SUCCESS);
     }

@@ -298,7 +298,7 @@ fn parse_moment(text: &str, schedule: &Schedule) -> Result<Timestamp, CommandFai
 }
 
 fn occurrence_json(occurrence: &Occurrence) -> serde_json::Value {
-    json!({ "at": occurrence.format_moment(), "local": occurrence.format_nominal(), "zone": occurrence.zone_name() })
+    json!({ "at": occurrence.format_moment(), "local": occurrence.format_nominal_time(), "zone": occurrence.zone_name() })
 }
 
 /// Formats an occurrence. A zone such as `Etc/GMT+2` is shown with its offset and its current time, because the sign in
@@ -308,7 +308,7 @@ pub(super) fn format_occurrence(occurrence: &Occurrence) -> String {
     let words = local_time.strftime("%a %-d %b %Y, %H:%M");
     let instead = match local_time.datetime() == occurrence.nominal {
         true => String::new(),
-        false => format!(", instead of {}, which the clock change skips", occurrence.format_nominal()),
+        false => format!(", instead of {}, which the clock change skips", occurrence.format_nominal_time()),
     };
     let zone = occurrence.zone_name();
     let inverted = InvertedZone::from_name(zone)

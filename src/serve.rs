@@ -32,7 +32,7 @@ use campaign_net::metrics::Metrics;
 use campaign_net::{ConnectionLimits, connectable_address};
 use campaign_runs::notify;
 use campaign_runs::{
-    Adapters, ProfileHooks, WebhookReceiver, current_person, load_all_hooks, read_numbers, store_hook_secrets,
+    Adapters, ProfileHooks, WebhookReceiver, current_person, load_all_hooks, read_numbers, store_secret_check_values,
     update_results_until_shutdown,
 };
 use campaign_server::scheduler::{Daemon, RunStarter};
@@ -335,7 +335,7 @@ async fn open_webhook_endpoint(
         };
     }
     let (listener, address) = bind_listener(args.hooks.unwrap_or(DEFAULT_ADDRESS), "--hooks")?;
-    store_hook_secrets(ledger.as_ref(), &hooks).await?;
+    store_secret_check_values(ledger.as_ref(), &hooks).await?;
     let secrets = WebhookSecrets::merge(hooks.iter().map(|hook| hook.secrets().clone()));
     let (sender, failures) = mpsc::channel(1);
     let receiver = WebhookReceiver::new(Arc::clone(ledger), secrets, Timestamp::now, sender);

@@ -26,7 +26,7 @@ fn list_inputs(folder: &str, target: &str) -> Vec<PathBuf> {
 }
 
 #[test]
-fn target_properties_hold_for_all_known_inputs() {
+fn fuzz_target_properties_hold_for_all_known_inputs() {
     let mut broken = Vec::new();
     for target in &TARGETS {
         let inputs = [list_inputs("corpus", target.name), list_inputs("crashes", target.name)].concat();

@@ -328,7 +328,7 @@ const DOCUMENTS_WITH_COMMANDS: [&str; 5] = ["CONTRIBUTING.md", "AGENTS.md", "jus
 
 /// A command that matches no test passes, and proves nothing.
 #[test]
-fn commands_in_documents_run_at_least_one_story() {
+fn documented_test_commands_match_at_least_one_story() {
     let mut commands = 0;
     for document in DOCUMENTS_WITH_COMMANDS {
         let text = fs::read_to_string(repository().join(document)).expect("a document");
@@ -351,7 +351,7 @@ fn commands_in_documents_run_at_least_one_story() {
 }
 
 #[test]
-fn commands_in_documents_run_at_least_one_unit_test() {
+fn documented_test_commands_match_at_least_one_unit_test() {
     let sources: Vec<String> = files(&repository().join("crates"))
         .iter()
         .filter(|file| file.extension() == Some("rs".as_ref()))

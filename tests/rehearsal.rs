@@ -88,7 +88,7 @@ fn rehearsal_reports_channel_split_and_costs() {
 }
 
 #[test]
-fn separate_sandbox_has_the_same_split_and_costs() {
+fn separate_and_built_in_sandbox_agree_on_split_and_costs() {
     let scenario = Folder::new(false);
     scenario.write("scenario.yaml", SCENARIO);
     let sandbox = SandboxProcess::start_with(&["--scenario", &scenario.path("scenario.yaml").display().to_string()]);

@@ -50,7 +50,7 @@ fn unusual_cells_of_a_table_are_reported_like_cells_of_the_list() {
 }
 
 #[test]
-fn accents_in_keys_and_conditions_match_in_any_spelling() {
+fn table_keys_and_conditions_match_accents_in_any_form() {
     let gateway = Gateway::accepting();
     let (composed, separate) = ("Orl\u{e9}ans", "Orle\u{301}ans");
     let draft = shopper_draft(&[separate, composed, "Lviv"], "Come to {{ stores[city].address }}");

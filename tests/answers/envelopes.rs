@@ -96,7 +96,7 @@ fn run_stops_if_queued_warm_up_messages_are_rejected() {
 }
 
 #[test]
-fn trusted_rejection_is_retried_until_the_campaign_limit() {
+fn trusted_status_is_retried_until_the_campaign_limit() {
     let gateway = Gateway::always(Answer::status(429));
     let sale = in_envelopes_of_four()
         .delivery("stop_after: { unreachable: 2s }")

@@ -142,7 +142,7 @@ fn rehearsal_does_not_count_towards_a_cap() {
 }
 
 #[test]
-fn capped_recipients_are_not_offered_another_round() {
+fn again_is_not_suggested_for_capped_recipients() {
     let gateway = Gateway::accepting();
     let sale = ten_recipients(&gateway).delivery("cap: 1/7d").write();
     sale.run(&[]).exits(0);

@@ -86,7 +86,7 @@ fn opt_outs_added_while_a_run_waits_for_the_next_day_apply() {
 }
 
 #[test]
-fn daily_limit_respects_the_window_and_until() {
+fn daily_limit_respects_the_window_and_the_end_time() {
     let _files = in_files();
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let sale = ten_recipients(&gateway, "4").delivery("window: 09:00-20:00").write();

@@ -50,7 +50,7 @@ fn retry_skips_rows_until_the_cap_allows_another_message() {
 }
 
 #[test]
-fn retry_after_the_end_time_sends_only_if_the_end_is_later() {
+fn retry_after_the_end_time_needs_a_later_end_time() {
     let _files = in_files();
     let clock = Clock::new();
     let (gateway, sale) = send_with_rejections(|draft| draft.delivery("until: 1h"));

@@ -59,7 +59,7 @@ fn has_message(gateway: &Gateway) -> bool {
 }
 
 #[test]
-fn locks_stop_an_assistant_that_obeys_injected_text() {
+fn safeguards_stop_an_assistant_that_obeys_injected_text() {
     let table: [(&[&str], &str, Option<&str>); 4] = [
         (&[], INSTRUCTION, None),
         (&[], CONFIRMED_INSTRUCTION, None),

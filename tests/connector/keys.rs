@@ -41,7 +41,7 @@ fn runs(folder: &Folder) -> Value {
 }
 
 #[test]
-fn refused_key_creates_no_row_and_uses_up_no_limit() {
+fn refused_key_creates_no_row_and_uses_no_quota() {
     for locks in [&["--allow-send"][..], &["--allow-send", "--approve"]] {
         let gateway = Gateway::always(Answer::for_keys(&[KEY]));
         let limits = ["--max-sends-per-hour", "1", "--max-lookups-per-hour", "1"];

@@ -289,7 +289,7 @@ fn refusal(connector: &Connector, tool: &str) -> (String, String) {
 }
 
 #[test]
-fn campaign_tools_refuse_a_ledger_without_its_messages() {
+fn campaign_tools_refuse_a_ledger_that_lacks_sent_messages() {
     let sandbox = SandboxProcess::start();
     let folder = sent_campaigns_folder(&sandbox);
     let mut command = folder.command(&[&LISTEN, &OPTIONS[..]].concat());

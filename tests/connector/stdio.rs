@@ -213,7 +213,7 @@ fn rmcp_stdio_client_calls_tools_in_both_lifecycle_modes() {
 }
 
 #[test]
-fn same_locks_apply_over_stdio() {
+fn http_safeguards_apply_over_stdio_too() {
     let gateway = Gateway::accepting();
     let sms = |confirm: Value| {
         let arguments = json!({ "phone": "380501234567", "text": "Hi", "sender": "OlenaCo", "confirm": confirm });

@@ -39,7 +39,7 @@ fn recipients_abroad_are_counted_by_country() {
 }
 
 #[test]
-fn policy_of_the_profile_hides_no_recipients_abroad() {
+fn profile_policy_does_not_hide_recipients_abroad() {
     let sale = campaign_at_home(&Gateway::accepting()).profile("policy: { countries: [UA, PL] }").write();
     let (skipped, abroad) = ("−1  skipped: country", "1 outside UA: 1 in PL");
     sale.campaign(&["check", "sale.yaml"]).exits(0).says(skipped).says(abroad);

@@ -113,7 +113,7 @@ fn stop_request_takes_effect_while_an_envelope_waits() {
 }
 
 #[test]
-fn resent_row_waits_again_even_if_the_clock_was_set_back() {
+fn clock_set_back_does_not_shorten_the_wait_after_a_resend() {
     let (gateway, sale) = sale_never_executed(|draft| draft.delivery("on_in_doubt: resend_if_not_found"));
     assert_eq!(reconcile_repeatedly(&sale, 3, 61), 4);
     let hour = 3_600_000_000_i64;

@@ -74,7 +74,7 @@ fn unknown_message_is_resent_only_if_the_campaign_allows_it() {
 }
 
 #[test]
-fn resent_row_in_doubt_waits_again() {
+fn resent_row_in_doubt_waits_before_another_resend() {
     let memory = Memory::default();
     let gateway = memory.gateway(Answer::CloseUnread);
     let sale = ten_recipients(&gateway).delivery("on_in_doubt: resend_if_not_found").write();

@@ -101,7 +101,7 @@ fn list_with_encoding_and_delimiter_can_be_resumed() {
 }
 
 #[test]
-fn where_reads_short_cyrillic_words_in_an_old_encoding() {
+fn where_matches_short_cyrillic_cells_in_an_old_encoding() {
     let gateway = Gateway::accepting();
     for key in ["duplicates: skip", "region: UA"] {
         let sale = campaign().recipients("where: unsubscribed != \"так\"").recipients(key).through(&gateway).write();

@@ -67,7 +67,7 @@ const ANSWER_SCRIPTS: &[fn() -> Vec<Answer>] = &[
 ];
 
 #[test]
-fn no_response_exposes_a_key_or_number() {
+fn no_gateway_response_makes_a_run_expose_a_key_or_number() {
     for script in ANSWER_SCRIPTS {
         for arguments in [&["-vv"][..], &["--json", "-vv"]] {
             let gateway = Gateway::answering(script());

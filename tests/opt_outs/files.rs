@@ -93,7 +93,7 @@ fn row_without_a_valid_number_is_reported() {
 }
 
 #[test]
-fn number_suppressed_between_starts_is_skipped() {
+fn number_suppressed_before_a_run_resumes_is_skipped() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(6).recipients("suppress: [stop.csv]").through(&gateway).write();
     sale.write("stop.csv", &format!("phone\n{}\n", number(2)));

@@ -129,7 +129,7 @@ fn replies_from_a_clock_that_is_ahead_count_in_order() {
 }
 
 #[test]
-fn replies_change_the_scope_of_the_message_that_they_answer() {
+fn reply_changes_only_the_scope_of_the_message_it_answers() {
     let service = RepliedCampaign::send(campaign().to(2).top("purpose: service"));
     let sale = &service.hooked.sale;
     sale.write("crm.csv", &format!("phone,at\n+{},2026-01-01T00:00:00Z\n", phone(2)));

@@ -67,7 +67,7 @@ fn rejection_by_webhook_opts_the_recipient_out() {
 }
 
 #[test]
-fn other_rejections_and_rehearsals_opt_nobody_out() {
+fn other_rejections_and_rehearsals_opt_out_no_recipients() {
     let gateway = Gateway::answering_then([], reject_rows(&[3], "No route"));
     let sale = campaign().to(3).through(&gateway).profile(PROFILE).write();
     sale.run(&[]).exits(3);

@@ -44,7 +44,7 @@ fn number_is_removed_only_after_yes_is_typed() {
 }
 
 #[test]
-fn removal_names_campaigns_that_are_still_opted_out_of() {
+fn removal_names_the_remaining_campaign_opt_outs() {
     let sale = campaign().write();
     let number = format!("+{}", phone(2));
     opt_out(&sale, 2, &[]);

@@ -47,7 +47,7 @@ fn polite_or_spaced_out_stop_requests_count_as_opt_outs() {
 }
 
 #[test]
-fn ambiguous_reply_is_listed_for_review_and_opts_nobody_out() {
+fn ambiguous_reply_is_listed_for_review_but_not_an_opt_out() {
     let texts = ["Cancel", "Відміна", "Скасувати", "stop by tomorrow?", "дякую", "СТОП"];
     let (hooked, server) = receive_replies(campaign().top("purpose: service"), &texts);
     assert_eq!(opted_out(&hooked), [(7, "answered СТОП".to_owned())]);

@@ -74,7 +74,7 @@ fn decision_with_a_wrong_row_count_is_refused() {
 }
 
 #[test]
-fn rows_to_resend_wait_for_the_next_start() {
+fn rows_to_resend_wait_for_the_next_run() {
     let gateway = gateway_losing_an_answer();
     let sale = campaign_in_doubt(&gateway);
     let server = Server::start(&sale, &[]);

@@ -125,7 +125,7 @@ fn three_channel_states_from_webhooks_match_the_table() {
 }
 
 #[test]
-fn async_chain_is_queued_when_a_sync_chain_is_accepted() {
+fn async_chain_states_from_webhooks_match_the_table() {
     let queued = |state| if state == "accepted" { "queued" } else { state };
     check_states_by_webhook(TABLE, campaign().channels(VIBER_SMS).asynchronous(), queued);
 }

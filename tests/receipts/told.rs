@@ -200,7 +200,7 @@ fn undelivered_messages_are_resent_only_on_request() {
 }
 
 #[test]
-fn check_but_not_run_says_which_messages_get_webhooks() {
+fn only_check_says_which_messages_get_webhooks() {
     let gateway = Gateway::accepting();
     let viber = "  - viber: { signature: OlenaCo, message: Hi }";
     let hooked = Hooked::write(campaign().channels(viber).through(&gateway));

@@ -49,7 +49,7 @@ fn backup_during_a_run_is_complete_and_does_not_affect_it() {
 }
 
 #[test]
-fn rows_of_a_backup_include_lookups() {
+fn row_count_of_a_backup_includes_lookups() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(5).through(&gateway).write();
     sale.run(&[]).exits(0);

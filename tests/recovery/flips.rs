@@ -112,13 +112,13 @@ fn flipped_bit_in_ledger_of_stopped_run_causes_no_duplicates() {
 }
 
 #[test]
-fn flipped_bit_in_log_of_finished_run_causes_no_duplicates() {
+fn flipped_bit_in_wal_of_finished_run_causes_no_duplicates() {
     let _files = in_files();
     KILLED_AT_THE_END.flip_bits(FLIPS, &mut Chance::seeded());
 }
 
 #[test]
-fn flipped_bit_in_log_of_killed_run_causes_no_duplicates() {
+fn flipped_bit_in_wal_of_killed_run_causes_no_duplicates() {
     let _files = in_files();
     KILLED.flip_bits(FLIPS, &mut Chance::seeded());
 }

@@ -67,7 +67,7 @@ fn second_signal_ends_a_run_at_once_with_messages_in_doubt() {
 }
 
 #[test]
-fn second_signal_leaves_no_doubt_about_waiting_envelopes() {
+fn second_signal_leaves_no_waiting_envelope_in_doubt() {
     let gateway = Gateway::answering([Answer::status_with(429, &["Retry-After: 600"])]);
     let sale = campaign().through(&gateway).profile("trust_status: [429]").write();
     let text = std::fs::read_to_string(sale.path("sale.yaml")).expect("the campaign");

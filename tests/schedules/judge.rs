@@ -63,7 +63,7 @@ fn occurrences(year: i16, zone: &str, line: &str) -> Vec<String> {
     let begin = |year| civil::date(year, 1, 1).at(0, 0, 0, 0).to_zoned(TimeZone::UTC).expect("a year").timestamp();
     let (start, end): (Timestamp, Timestamp) = (begin(year), begin(year + 1));
     let due = schedule.occurrences_after(start - jiff::SignedDuration::from_secs(1)).take_while(|one| one.at < end);
-    due.map(|one| format!("{}\t{}", one.at.strftime("%Y-%m-%dT%H:%MZ"), one.format_nominal())).collect()
+    due.map(|one| format!("{}\t{}", one.at.strftime("%Y-%m-%dT%H:%MZ"), one.format_nominal_time())).collect()
 }
 
 /// Prints the reason why the comparison was skipped.

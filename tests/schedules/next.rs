@@ -37,7 +37,7 @@ fn next_occurrences_are_shown_in_the_campaign_zone() {
 }
 
 #[test]
-fn file_without_a_schedule_is_never_due() {
+fn schedule_next_reports_missing_keys_and_past_times() {
     let sale = campaign().write();
     sale.campaign(&["schedule", "next", "sale.yaml"]).exits(2).says("has no `schedule`");
     sale.replace("sale.yaml", "name: sale\n", "name: sale\nschedule: { at: 2020-01-01 10:00 }\n");

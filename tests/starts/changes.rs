@@ -122,7 +122,7 @@ fn replaced_run_shows_unsent_rows_as_skipped() {
 }
 
 #[test]
-fn replaced_run_in_an_older_ledger_is_shown_the_same_way() {
+fn replaced_run_in_an_older_ledger_shows_skipped_rows() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
     sale.run(&["--limit", "4"]).exits(0);

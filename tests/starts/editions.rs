@@ -139,7 +139,7 @@ fn retry_does_not_loop_if_every_row_is_rejected_again() {
 }
 
 #[test]
-fn rejection_reasons_cover_only_the_current_start() {
+fn resumed_run_reports_only_new_rejection_reasons() {
     let refuse = || Answer::items(|operation| rejected(operation, "No route"));
     let gateway = Gateway::always(refuse());
     let sale = campaign().to(4).through(&gateway).write();

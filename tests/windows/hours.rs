@@ -216,7 +216,7 @@ fn rehearsal_ignores_windows_unless_in_real_time() {
 }
 
 #[test]
-fn window_can_change_between_starts_and_only_chosen_rows_wait() {
+fn window_delays_only_selected_rows_and_can_change_on_resume() {
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let list = list_with_zones(&["Europe/Kyiv", "America/New_York", "Europe/Kyiv", "Europe/Kyiv"]);
     let draft = kyiv_campaign(&gateway).with_list(&list);

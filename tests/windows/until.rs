@@ -52,7 +52,7 @@ fn run_does_not_begin_if_its_window_opens_after_the_end_time() {
 }
 
 #[test]
-fn start_after_the_end_time_sends_nothing_more() {
+fn run_resumed_after_the_end_time_sends_nothing_more() {
     for point in ["intent.kept:2", "expired.kept:1", "outcome.kept:2"] {
         let _case = note_on_failure(format!("case: {point}"));
         let gateway = Gateway::accepting();

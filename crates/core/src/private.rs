@@ -59,7 +59,7 @@ fn create_one_folder(path: &Path) -> io::Result<()> {
     {
         use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 
-        if is_shared_folder(folder_of(path)) {
+        if is_shared_folder(parent_folder(path)) {
             builder.mode(SHARED_FOLDER_MODE).create(path)?;
             let mut permissions = std::fs::metadata(path)?.permissions();
             // The permissions are set only if the umask removed some: a service might not be allowed to set the setgid
@@ -76,7 +76,7 @@ fn create_one_folder(path: &Path) -> io::Result<()> {
 }
 
 /// The folder that contains a file or folder.
-fn folder_of(path: &Path) -> &Path {
+fn parent_folder(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
@@ -93,7 +93,7 @@ fn is_shared_folder(folder: &Path) -> bool {
 /// # Errors
 /// If the parent folder cannot be opened or synced.
 pub fn sync_entry(path: &Path) -> io::Result<()> {
-    sync_folder(folder_of(path))
+    sync_folder(parent_folder(path))
 }
 
 /// Syncs the entries of a folder, unless permission to open it is denied or the file system does not support syncing.
@@ -132,7 +132,7 @@ pub fn open_file(path: &Path, existing: ExistingFile) -> io::Result<File> {
     {
         use std::os::unix::fs::OpenOptionsExt as _;
 
-        if is_shared_folder(folder_of(path)) {
+        if is_shared_folder(parent_folder(path)) {
             options.mode(SHARED_FILE_MODE);
             return match options.clone().create_new(true).open(path) {
                 Ok(file) => share_with_group(&file).map(|()| file),

@@ -14,7 +14,7 @@ static WITHOUT_HANDLE: AtomicBool = AtomicBool::new(false);
 /// Whether opening a file has failed, since the process started, because the process or the system had no file handles
 /// left.
 ///
-/// The file is not the cause, even if the finding names the file.
+/// If so, the file that a finding names is not the cause of the problem.
 pub fn has_run_out_of_file_handles() -> bool {
     WITHOUT_HANDLE.load(Ordering::Relaxed)
 }

@@ -74,7 +74,7 @@ pub(crate) fn complete(kind: DocumentKind, text: &str, cursor: usize, names: &Kn
         };
         return Some(Completions { word: found.word, items });
     }
-    let top = kind.top()?;
+    let top = kind.top_place()?;
     let outline = YamlOutline::read(text, cursor);
     let found = outline.cursor.as_ref()?;
     if is_condition(&found.path) && found.slot == YamlSlot::Value {
@@ -110,15 +110,15 @@ fn is_condition(path: &[PathStep]) -> bool {
 fn complete_keys(
     text: &str,
     outline: &YamlOutline,
-    found: &YamlCursor,
+    cursor: &YamlCursor,
     place: KeyPlace,
     names: &KnownNames,
 ) -> Vec<Completion> {
-    let used: Vec<&str> = outline.names_in(found).collect();
-    let has_colon = text[found.word.end..].trim_start_matches(' ').starts_with(':');
+    let used: Vec<&str> = outline.sibling_key_names(cursor).collect();
+    let has_colon = text[cursor.word.end..].trim_start_matches(' ').starts_with(':');
     let keys = place.keys().iter().filter(|key| !used.contains(&key.name));
-    let mut items: Vec<Completion> = keys.map(|key| complete_key(key, found.is_flow, has_colon)).collect();
-    if matches!(found.path.last(), Some(PathStep::Key(key)) if key == "given") {
+    let mut items: Vec<Completion> = keys.map(|key| complete_key(key, cursor.is_flow, has_colon)).collect();
+    if matches!(cursor.path.last(), Some(PathStep::Key(key)) if key == "given") {
         let columns = names.columns.iter().filter(|column| !used.contains(&column.name.as_str()));
         items.extend(columns.map(|column| Completion {
             insert: if has_colon { column.name.clone() } else { format!("{}: ", column.name) },

@@ -59,7 +59,7 @@ impl YamlOutline {
     }
 
     /// The names of all keys in the map at the cursor, except the key at the cursor.
-    pub(crate) fn names_in<'o>(&'o self, cursor: &'o YamlCursor) -> impl Iterator<Item = &'o str> {
+    pub(crate) fn sibling_key_names<'o>(&'o self, cursor: &'o YamlCursor) -> impl Iterator<Item = &'o str> {
         let others = self.keys.iter().filter(|key| key.parent == cursor.path && key.span.start != cursor.word.start);
         others.map(|key| key.name.as_str())
     }
@@ -107,9 +107,9 @@ impl Scanner<'_> {
                 if is_blank || indentation(line) > owner {
                     if self.is_cursor_in(at..end) {
                         if is_blank && self.at_cursor - at <= owner {
-                            self.note_blank(at);
+                            self.record_cursor_in_blank_line(at);
                         } else {
-                            self.note(YamlSlot::Value, self.path(), self.at_cursor..self.at_cursor, false);
+                            self.record_cursor(YamlSlot::Value, self.path(), self.at_cursor..self.at_cursor, false);
                         }
                     }
                     at = end + 1;
@@ -128,7 +128,7 @@ impl Scanner<'_> {
         let rest = self.text[at..end].trim_end();
         if rest.is_empty() {
             if self.is_cursor_in(start..end) {
-                self.note_blank(start);
+                self.record_cursor_in_blank_line(start);
             }
             return end + 1;
         }
@@ -140,7 +140,7 @@ impl Scanner<'_> {
             let next = at + 1 + indentation(&self.text[at + 1..end]);
             if self.text[next..end].trim().is_empty() {
                 if self.is_cursor_in(at + 1..end) {
-                    self.note(YamlSlot::Key, self.path(), self.at_cursor..self.at_cursor, false);
+                    self.record_cursor(YamlSlot::Key, self.path(), self.at_cursor..self.at_cursor, false);
                 }
                 return end + 1;
             }
@@ -152,15 +152,15 @@ impl Scanner<'_> {
         }
         let Some(key) = find_key(rest) else {
             if self.is_cursor_in(at..end) {
-                self.close(column);
-                self.note(YamlSlot::Key, self.path(), at..at + value_length(rest), false);
+                self.close_frames(column);
+                self.record_cursor(YamlSlot::Key, self.path(), at..at + value_length(rest), false);
             }
             return end + 1;
         };
-        self.close(column);
+        self.close_frames(column);
         let (parent, span) = (self.path(), at..at + key.length);
         if self.is_cursor_in(span.clone()) {
-            self.note(YamlSlot::Key, parent.clone(), span.clone(), false);
+            self.record_cursor(YamlSlot::Key, parent.clone(), span.clone(), false);
         }
         let after = at + key.colon + 1;
         let value = after + indentation(&self.text[after..end]);
@@ -178,7 +178,7 @@ impl Scanner<'_> {
         if self.is_cursor_in(after..end) && !is_in_comment {
             let is_on_value = value.contains(&self.at_cursor) || value.end == self.at_cursor;
             let word = if is_on_value { value } else { self.at_cursor..self.at_cursor };
-            self.note(YamlSlot::Value, self.path(), word, false);
+            self.record_cursor(YamlSlot::Value, self.path(), word, false);
         }
         end + 1
     }
@@ -197,14 +197,14 @@ impl Scanner<'_> {
                 continue;
             }
             if at == self.at_cursor && !levels.is_empty() {
-                self.note_flow(&base, &levels, token);
+                self.record_cursor_in_flow(&base, &levels, token);
             }
             let begins = self.text[token..at].trim().is_empty();
             match bytes[at] {
                 b'"' | b'\'' if begins => {
                     let end = find_quote_end(self.text, at);
                     if (at + 1..end).contains(&self.at_cursor) {
-                        self.note_flow(&base, &levels, token);
+                        self.record_cursor_in_flow(&base, &levels, token);
                     }
                     at = end;
                     continue;
@@ -266,7 +266,7 @@ impl Scanner<'_> {
             at += 1;
         }
         if at == bytes.len() && at == self.at_cursor && !levels.is_empty() {
-            self.note_flow(&base, &levels, token);
+            self.record_cursor_in_flow(&base, &levels, token);
         }
         self.line_end(at.min(bytes.len())) + 1
     }
@@ -277,7 +277,7 @@ impl Scanner<'_> {
         line.is_some_and(|line| indentation(line) <= owner && !line.trim_start().starts_with(['}', ']']))
     }
 
-    fn note_flow(&mut self, base: &[PathStep], levels: &[FlowLevel], token: usize) {
+    fn record_cursor_in_flow(&mut self, base: &[PathStep], levels: &[FlowLevel], token: usize) {
         let rest = &self.text[token..];
         let start = token + (rest.len() - rest.trim_start_matches([' ', '\n', '\r']).len());
         let word = match start <= self.at_cursor {
@@ -286,18 +286,18 @@ impl Scanner<'_> {
         };
         let is_key = matches!(levels.last(), Some(FlowLevel::Map { key: None }));
         let slot = if is_key { YamlSlot::Key } else { YamlSlot::Value };
-        self.note(slot, flow_path(base, levels), word, true);
+        self.record_cursor(slot, flow_path(base, levels), word, true);
     }
 
-    /// Notes the cursor in an empty line, where a key can begin in the cursor's column.
-    fn note_blank(&mut self, start: usize) {
+    /// Records the cursor in an empty line, where a key can begin in the column of the cursor.
+    fn record_cursor_in_blank_line(&mut self, start: usize) {
         let column = self.at_cursor - start;
         let open = self.frames.iter().take_while(|frame| frame.column < column);
         let path = open.map(|frame| frame.step.clone()).collect();
-        self.note(YamlSlot::Key, path, self.at_cursor..self.at_cursor, false);
+        self.record_cursor(YamlSlot::Key, path, self.at_cursor..self.at_cursor, false);
     }
 
-    fn note(&mut self, slot: YamlSlot, path: Vec<PathStep>, word: Range<usize>, is_flow: bool) {
+    fn record_cursor(&mut self, slot: YamlSlot, path: Vec<PathStep>, word: Range<usize>, is_flow: bool) {
         self.cursor.get_or_insert(YamlCursor { path, slot, word, is_flow });
     }
 
@@ -306,7 +306,7 @@ impl Scanner<'_> {
     }
 
     /// Closes the keys and items that end before a key in this column.
-    fn close(&mut self, column: usize) {
+    fn close_frames(&mut self, column: usize) {
         while self.frames.last().is_some_and(|frame| frame.column >= column) {
             self.frames.pop();
         }

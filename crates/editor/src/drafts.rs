@@ -103,14 +103,14 @@ impl CheckedDraft {
         if let Some(checked) = &mut self.checked {
             checked.is_current = checked.key.as_ref() == Some(&key);
             if checked.is_current {
-                self.stop();
+                self.stop_list_check();
                 return None;
             }
         }
         if self.running.as_ref().is_some_and(|(running, _)| *running == key) {
             return None;
         }
-        self.stop();
+        self.stop_list_check();
         self.draft.campaign()?;
         let stop = Arc::new(AtomicBool::new(false));
         self.running = Some((key.clone(), Arc::clone(&stop)));
@@ -131,13 +131,13 @@ impl CheckedDraft {
     /// Makes the next update check the list again, because files might have changed on disk. Until that check finishes,
     /// the current findings about the list stay.
     pub(crate) fn invalidate_list(&mut self) {
-        self.stop();
+        self.stop_list_check();
         if let Some(checked) = &mut self.checked {
             checked.key = None;
         }
     }
 
-    pub(crate) fn stop(&mut self) {
+    pub(crate) fn stop_list_check(&mut self) {
         if let Some((_, stop)) = self.running.take() {
             stop.store(true, Ordering::Relaxed);
         }
@@ -163,7 +163,7 @@ impl CheckedDraft {
     }
 
     /// The last version of the campaign that could be read.
-    pub(crate) fn readable(&self) -> Option<&DraftCampaign> {
+    pub(crate) fn readable_draft(&self) -> Option<&DraftCampaign> {
         self.readable.as_deref()
     }
 
@@ -184,6 +184,6 @@ impl CheckedDraft {
 
 impl Drop for CheckedDraft {
     fn drop(&mut self) {
-        self.stop();
+        self.stop_list_check();
     }
 }

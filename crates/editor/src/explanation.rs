@@ -55,7 +55,7 @@ pub(crate) fn explain(kind: DocumentKind, text: &str, cursor: usize, names: &Kno
         };
         return Some(Explanation { span: found.word, text: explained? });
     }
-    let top = kind.top()?;
+    let top = kind.top_place()?;
     let found = YamlOutline::read(text, cursor).cursor?;
     let word = text.get(found.word.clone())?.trim_matches(['"', '\'']);
     if word.is_empty() {

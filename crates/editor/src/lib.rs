@@ -70,7 +70,7 @@ impl DocumentKind {
     }
 
     /// The location of the top-level keys. `None` if this kind of document has no keys.
-    fn top(self) -> Option<KeyPlace> {
+    fn top_place(self) -> Option<KeyPlace> {
         match self {
             Self::Campaign => Some(KeyPlace::top_of_campaign()),
             Self::Gateways => Some(KeyPlace::top_of_gateways()),
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kind_is_inferred_from_the_name_and_the_keys() {
+    fn document_kind_is_inferred_from_file_name_and_keys() {
         for (name, text, expected) in [
             ("sale.yaml", "", DocumentKind::Campaign),
             ("sale.yaml", "# new\n\nname: x\n", DocumentKind::Campaign),

@@ -38,7 +38,7 @@ impl ColumnUnit {
         let line = before.bytes().filter(|&byte| byte == b'\n').count();
         let start = before.rfind('\n').map_or(0, |end| end + 1);
         let column = before[start..].trim_start_matches('\u{feff}').chars().map(|character| self.width(character));
-        Position::new(clamp(line), clamp(column.sum()))
+        Position::new(clamp_to_u32(line), clamp_to_u32(column.sum()))
     }
 
     /// The byte at a position. A position outside the text is moved to the end of its line or of the text.
@@ -72,22 +72,22 @@ impl ColumnUnit {
             span.end += next.map_or(0, char::len_utf8);
         }
         let mut range = self.to_range(text, &span);
-        let above = clamp(place.first_line.saturating_sub(1));
+        let above = clamp_to_u32(place.first_line.saturating_sub(1));
         range.start.line = range.start.line.saturating_add(above);
         range.end.line = range.end.line.saturating_add(above);
         range
     }
 
-    /// The text after a change. If there is no range, `new` replaces the whole text.
-    pub fn apply_change(self, text: &str, range: Option<Range>, new: &str) -> String {
-        let Some(range) = range else { return new.to_owned() };
+    /// The text after a change. If there is no range, `new_text` replaces the whole text.
+    pub fn apply_change(self, text: &str, range: Option<Range>, new_text: &str) -> String {
+        let Some(range) = range else { return new_text.to_owned() };
         let start = self.to_byte(text, range.start);
         let end = self.to_byte(text, range.end).max(start);
-        format!("{}{new}{}", &text[..start], &text[end..])
+        format!("{}{new_text}{}", &text[..start], &text[end..])
     }
 }
 
-fn clamp(number: usize) -> u32 {
+fn clamp_to_u32(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
@@ -164,9 +164,9 @@ fn to_severity(severity: Severity) -> DiagnosticSeverity {
 }
 
 /// Moves a finding about an older text to its location in the new text. `None` if the lines of the finding changed.
-pub(crate) fn move_finding(finding: &Finding, new: &SourceText) -> Option<Finding> {
+pub(crate) fn move_finding(finding: &Finding, new_text: &SourceText) -> Option<Finding> {
     let place = finding.place.as_ref()?;
-    let (old, text) = (place.source.text(), new.text());
+    let (old, text) = (place.source.text(), new_text.text());
     if old == text {
         return Some(finding.clone());
     }
@@ -182,7 +182,7 @@ pub(crate) fn move_finding(finding: &Finding, new: &SourceText) -> Option<Findin
         }
         _ => return None,
     };
-    let place = SourceLocation { first_line: place.first_line, ..SourceLocation::new(new, span) };
+    let place = SourceLocation { first_line: place.first_line, ..SourceLocation::new(new_text, span) };
     // The edits of a fix apply only to the older text.
     Some(Finding { place: Some(place), fix: None, ..finding.clone() })
 }

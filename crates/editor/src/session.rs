@@ -104,8 +104,8 @@ impl EditorSession {
     }
 
     /// Stops all list checks.
-    pub fn stop(&mut self) {
-        self.drafts.values_mut().for_each(CheckedDraft::stop);
+    pub fn stop_list_checks(&mut self) {
+        self.drafts.values_mut().for_each(CheckedDraft::stop_list_check);
     }
 
     fn detect_kind(&self, path: &Path, text: &str) -> DocumentKind {
@@ -128,7 +128,7 @@ impl EditorSession {
     /// Checks the open documents, and returns the list checks that are needed.
     pub fn refresh(&mut self) -> Vec<ListCheck> {
         let (profiles, now) = (self.current_profiles(), (self.clock)());
-        self.find_template_campaigns(&profiles, now);
+        self.update_template_users(&profiles, now);
         let open = self.documents.iter().filter(|(_, document)| document.is_written_campaign()).map(|(path, _)| path);
         let needed_paths: BTreeSet<PathBuf> = open.chain(self.template_users.values().flatten()).cloned().collect();
         self.drafts.retain(|path, _| needed_paths.contains(path));
@@ -148,8 +148,8 @@ impl EditorSession {
         }
     }
 
-    /// Finds the campaigns that use the open templates.
-    fn find_template_campaigns(&mut self, profiles: &Profiles, now: Timestamp) {
+    /// Records the campaigns that use the open templates.
+    fn update_template_users(&mut self, profiles: &Profiles, now: Timestamp) {
         let is_template = |document: &OpenDocument| document.kind == DocumentKind::Template;
         let open: Vec<PathBuf> = self
             .documents
@@ -203,7 +203,7 @@ impl EditorSession {
         let texts = self.source_texts();
         for (campaign, draft) in &self.drafts {
             let is_open = self.documents.contains_key(campaign);
-            let anchor = draft.readable().and_then(DraftCampaign::locate_list);
+            let anchor = draft.readable_draft().and_then(DraftCampaign::locate_list);
             for finding in draft.findings(&texts) {
                 let place = finding.place.as_ref().map(|place| place.source.path());
                 match place.filter(|place| is_shown_in_file(place)) {
@@ -328,7 +328,7 @@ impl EditorSession {
         match keys.as_slice() {
             _ if slot == YamlSlot::Key && !matches!(keys.as_slice(), [.., "suppress"]) => None,
             ["gateway"] => self.locate_profile(&path, &name),
-            ["recipients", "file"] => self.locate_file(self.drafts.get(&path)?.readable()?.list_file()?.path()),
+            ["recipients", "file"] => self.locate_file(self.drafts.get(&path)?.readable_draft()?.list_file()?.path()),
             ["channels" | "variants", .., "file"] => {
                 self.find_template(&path, &name).and_then(|file| self.locate_file(&file))
             }
@@ -371,7 +371,7 @@ impl EditorSession {
             return names;
         };
         names.columns = draft.columns().to_vec();
-        if let Some(campaign) = draft.readable().and_then(DraftCampaign::campaign) {
+        if let Some(campaign) = draft.readable_draft().and_then(DraftCampaign::campaign) {
             names.constants.clone_from(&campaign.brief.vars);
             names.tables.clone_from(&campaign.brief.tables);
         }
@@ -394,7 +394,7 @@ impl EditorSession {
 
     /// The text file with this name in the folders of the document's campaign.
     fn find_template(&self, path: &Path, name: &str) -> Option<PathBuf> {
-        let campaign = self.drafts.get(&self.find_campaign(path)?)?.readable()?.campaign()?;
+        let campaign = self.drafts.get(&self.find_campaign(path)?)?.readable_draft()?.campaign()?;
         campaign.folders.read_text(name).ok().map(|(file, _)| file)
     }
 

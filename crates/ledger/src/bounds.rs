@@ -340,7 +340,7 @@ pub(crate) fn find_exceeded_daily_limit(
     departs_at: Timestamp,
     rows: usize,
 ) -> Option<(usize, Bound)> {
-    let used = per_day.count_used(sent_by_day, now);
+    let used = per_day.count_usage(sent_by_day, now);
     let (limit, fits) = (per_day.limit(used.days), per_day.remaining_today(used));
     // A message that would be sent tomorrow does not fit into today's limit.
     let is_tomorrow = per_day.local_date(departs_at) > per_day.local_date(now);
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn receipts_prove_the_last_attempt_of_an_uncounted_message() {
+    fn receipt_proves_that_an_uncounted_message_was_sent() {
         let row = Row::new(7);
         let by = Author::Person("olena".into());
         let retry = RowEvent { row, envelope: 2, at: Timestamp::UNIX_EPOCH, change: RowChange::Retry { by, order: 1 } };

@@ -350,7 +350,7 @@ mod rewrite_tests {
     }
 
     #[test]
-    fn rewritten_event_makes_no_failure_final() {
+    fn downgraded_event_makes_no_failure_final() {
         for (status, channel, expected) in
             [("EXPIRED", "viber", "UNKNOWN"), ("EXPIRED", "", "EXPIRED"), ("DELIVERED", "viber", "DELIVERED")]
         {
@@ -361,7 +361,7 @@ mod rewrite_tests {
     }
 
     #[test]
-    fn rewritten_receipt_makes_no_failure_final() {
+    fn downgraded_receipt_makes_no_failure_final() {
         for (channel, status, expected) in [
             ("MAX", Status::Expired, (None, Status::Unknown)),
             ("MAX", Status::Read, (None, Status::Read)),

@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_expire_after_a_minute_or_if_the_clock_is_set_back() {
+    fn repeat_entries_expire_in_a_minute_or_if_clock_is_set_back() {
         let place = RepeatPlace::new(RepeatKey([7; 32]).hash_message(b"a"), 5, None);
         let late = 5 + WINDOW;
         assert_eq!([5, late - 1, late, 4].map(|now| is_expired(place.until, now)), [false, false, true, true]);

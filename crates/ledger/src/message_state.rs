@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn pending_receipt_only_resolves_rows_in_doubt() {
+    fn pending_receipt_resolves_only_rows_in_doubt() {
         for reported in [receipt("sms", Status::Routing, 1), receipt("viber", Status::Expired, 1)] {
             for doubtful in
                 [RowState::InDoubt, RowState::Unresolved, RowState::AssumedSent, RowState::NotSent, RowState::Sending]

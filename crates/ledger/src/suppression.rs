@@ -142,7 +142,7 @@ fn first_parts(source: &str, count: usize) -> &str {
     end.map_or(source, |(end, _)| &source[..end])
 }
 
-/// The part of a source that names the import: file, author and time, without the source in the row.
+/// The part of a source that names the import: file, author and time, without the source that the row itself gives.
 pub fn import_name(source: &str) -> &str {
     first_parts(source, time_index(source).map_or(2, |index| index + 1))
 }
@@ -257,7 +257,8 @@ pub struct OptOutEnd {
 }
 
 impl OptOutEnd {
-    /// Whether this end of `known` is an opt-in that is later than another opt-out of the same kind.
+    /// Whether this end of `known` is an opt-in that is later than `other`, an opt-out with the same recipient, scope
+    /// and reach.
     pub(crate) fn revokes(&self, known: &OptOut, other: &OptOut) -> bool {
         let is_opt_in = self.by.starts_with(REPLY_PREFIX) && self.by.contains(ROW_SEPARATOR);
         is_opt_in && other.covers(known) && other.at < self.at
@@ -411,9 +412,9 @@ impl OptOutPage {
 
 /// The suppression list of a ledger.
 pub trait SuppressionList: Send + Sync {
-    /// Adds all of these opt-outs or none, or says what that would change. A change raises the version of the list. An
-    /// opt-out that repeats an entry leaves the entry unchanged; the latest repetition is kept in case an opt-in ends
-    /// the entry.
+    /// Adds all of these opt-outs or none; [`AdditionMode::Preview`] only counts what would change. A change raises the
+    /// version of the list. An opt-out that repeats an entry leaves the entry unchanged; the latest repetition is kept
+    /// in case an opt-in ends the entry.
     fn add_opt_outs(&self, opt_outs: Arc<[OptOut]>, mode: AdditionMode) -> LedgerFuture<'_, Additions>;
 
     /// Removes opt-outs from the list, and returns them. A change raises the version of the list.

@@ -273,7 +273,7 @@ impl CampaignBrief {
 
     /// The home countries of a profile, unless the campaign itself names the countries that it is for. A policy limits
     /// all campaigns, so it does not say which countries this campaign is for.
-    pub fn watched_home<'p>(&self, profile: Option<&'p Profile>) -> Option<&'p CountrySet> {
+    pub fn effective_home<'p>(&self, profile: Option<&'p Profile>) -> Option<&'p CountrySet> {
         profile.filter(|_| self.countries.is_none())?.home.as_ref()
     }
 
@@ -492,7 +492,7 @@ pub struct Gaps {
 
 impl Gaps {
     /// Whether the author might have meant the file to define this name for texts.
-    pub fn may_define(&self, name: &str) -> bool {
+    pub fn might_define(&self, name: &str) -> bool {
         self.any_name || self.names.contains(name)
     }
 

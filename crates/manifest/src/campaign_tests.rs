@@ -235,7 +235,7 @@ fn read_test(
 /// Reads what a test expects; `None` if it is invalid, which was reported.
 fn read_expectation(
     section: ConfigSection<'_>,
-    key: &Range<usize>,
+    key_span: &Range<usize>,
     report: &mut FindingCollector,
 ) -> Option<TestExpectation> {
     let skipped = section.typed_text("skipped").and_then(|(word, _)| find_reason(word));
@@ -258,11 +258,11 @@ fn read_expectation(
         )),
         _ => None,
     };
-    // An unknown key or value was reported already.
+    // An unknown key_span or value was reported already.
     let is_known = section.unknown_entries().next().is_none() && section.has_value("skipped") == skipped.is_some();
     if let Some((message, help)) = problem {
         if is_known {
-            report.add(key, Finding::new(&rules::CAMPAIGN_TEST, message).help(help));
+            report.add(key_span, Finding::new(&rules::CAMPAIGN_TEST, message).help(help));
         }
         return None;
     }
@@ -306,7 +306,7 @@ fn read_text(channel: Channel, section: ConfigSection<'_>, report: &mut FindingC
 }
 
 impl CampaignTest {
-    /// The path of a key of its expectation in the file, such as `tests[0].expect.sms.contains[1]`.
+    /// The path of a key under this test's `expect` in the file, such as `tests[0].expect.sms.contains[1]`.
     pub fn expected_key(&self, key: &str) -> String {
         format!("{}.expect.{key}", self.path)
     }

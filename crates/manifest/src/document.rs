@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::str::FromStr;
 
-use super::keys::{CAMPAIGN, check_root, find_key, find_meant_key, is_known, is_text_key};
+use super::keys::{CAMPAIGN, check_root, find_key, find_meant_key, is_known_key, is_text_key};
 use super::profile::conceal_addresses;
 use super::value::parse_cap;
 use super::yaml::{KnownKeys, MapEntry, Scalar, find_slips, scalar_to_json};
@@ -51,7 +51,7 @@ pub fn load_file<T>(
     LoadedFile::new(value.filter(|_| !slipped), conceal_secrets(&source, report.into_findings()))
 }
 
-/// Hides text that might be a secret from the source that findings quote.
+/// Hides possible secrets in the source text that findings quote.
 fn conceal_secrets(source: &SourceText, mut findings: Vec<Finding>) -> Vec<Finding> {
     let concealed = SourceText::new(source.path(), conceal_addresses(source.text()));
     for place in findings.iter_mut().filter_map(|finding| finding.place.as_mut()) {
@@ -108,7 +108,7 @@ impl FindingCollector {
 
     /// Calls `read` with the file and the names of its keys.
     pub(crate) fn with_keys<T>(&self, read: impl FnOnce(&SourceText, KnownKeys<'_>) -> T) -> T {
-        let (is_key, is_text) = (|name: &str| is_known(name, self.root), |name: &str| is_text_key(name, self.root));
+        let (is_key, is_text) = (|name: &str| is_known_key(name, self.root), |name: &str| is_text_key(name, self.root));
         read(&self.source, KnownKeys { is_key: &is_key, is_text: &is_text })
     }
 
@@ -121,7 +121,7 @@ impl FindingCollector {
         if !self.findings.iter().any(Finding::is_error) {
             return false;
         }
-        let slips = find_slips(self.source.text(), |name| is_known(name, self.root));
+        let slips = find_slips(self.source.text(), |name| is_known_key(name, self.root));
         if slips.is_empty() {
             return false;
         }
@@ -211,7 +211,7 @@ impl<'n> ConfigSection<'n> {
     }
 
     /// Whether the map contains a misspelling of this key, which is reported as an unknown key.
-    pub(crate) fn has_misspelt(&self, key: &str) -> bool {
+    pub(crate) fn has_misspelling(&self, key: &str) -> bool {
         let entries = self.node.and_then(Node::as_entries).unwrap_or_default();
         let unknown = |entry: &&MapEntry| find_key(self.keys, &entry.key).is_none();
         entries.iter().filter(unknown).any(|entry| find_meant_key(&entry.key, self.keys) == Some(key))

@@ -35,7 +35,7 @@ pub fn fix_campaign_text(path: &Path, text: &str) -> FixedText {
 }
 
 /// Hides the secrets that campaign files and gateways.yaml can contain, so that the text can be shown.
-pub fn conceal_file(text: &str) -> String {
+pub fn conceal_file_secrets(text: &str) -> String {
     conceal_addresses(&conceal_keys(text))
 }
 
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn concealed_file_shows_no_secrets() {
-        let concealed = conceal_file("production:\n  api_key: abc123\n");
+        let concealed = conceal_file_secrets("production:\n  api_key: abc123\n");
         assert!(!concealed.contains("abc123") && concealed.contains("api_key"), "{concealed}");
     }
 

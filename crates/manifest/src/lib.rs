@@ -32,7 +32,7 @@ pub use campaign::{
 pub use campaign_paths::{CampaignPath, CampaignPaths, FileState, HeldFolder, PathScope, UnsavedTexts};
 pub use campaign_tests::{CampaignTest, ExpectedText, TestExpectation, TestSubject};
 pub use document::LoadedFile;
-pub use fixing::{FixedText, conceal_file, fix_campaign_text};
+pub use fixing::{FixedText, conceal_file_secrets, fix_campaign_text};
 pub use keys::{KeyPlace, KeySpec, PathStep, campaign_schema, gateways_schema};
 pub use notify::{NotificationFormat, NotificationMethod, NotifySettings};
 pub use profile::{

@@ -161,8 +161,8 @@ pub struct SuppressionFile {
     pub key: String,
 }
 
-/// The files under the `suppress` of a map at the path `prefix`; `path` resolves a name, `region` reads the region of a
-/// map.
+/// The files under `suppress` in the map at the path `prefix`. `path` resolves the name of a file, and `region` reads
+/// the region of its entry.
 pub(super) fn read_suppression_files(
     map: ConfigSection<'_>,
     prefix: &str,
@@ -270,14 +270,14 @@ pub fn describe_unopened_file(subject: &str, path: &Path, error: &io::Error) -> 
 fn find_nearby_lists(path: &Path) -> Vec<String> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let names = entries.map(|entry| entry.path()).filter(|path| is_list_name(path));
+    let names = entries.map(|entry| entry.path()).filter(|path| is_list_file(path));
     let mut names: Vec<String> = names.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect();
     names.sort_unstable();
     names
 }
 
 /// Whether the file exists and has an extension of a list.
-pub(super) fn is_list_name(path: &Path) -> bool {
+pub(super) fn is_list_file(path: &Path) -> bool {
     const ENDINGS: [&str; 5] = ["csv", "tsv", "xlsx", "xls", "ods"];
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     ENDINGS.iter().any(|list| ending.eq_ignore_ascii_case(list)) && path.is_file()

@@ -86,7 +86,7 @@ impl Campaign {
         let root = self.places.root_node();
         let mut resources = Vec::new();
         if let Some(recipients) = find_value(root, "recipients") {
-            resources.extend(list_resource(recipients));
+            resources.extend(recipient_list_resource(recipients));
             resources.extend(suppression_resource(recipients, "recipients.suppress"));
         }
         resources.extend(consent_resource(root, self.needs_consent(profile)));
@@ -119,7 +119,7 @@ pub(super) fn list_profile_resources(profile: &Node) -> Vec<Resource> {
 }
 
 /// The resource from which the list of recipients comes.
-fn list_resource(recipients: &Node) -> Option<Resource> {
+fn recipient_list_resource(recipients: &Node) -> Option<Resource> {
     let key = LISTS.into_iter().find(|key| find_value(recipients, key).is_some())?;
     let named = find_value(recipients, key)?;
     let more = |other: &str| find_value(recipients, other).map(node_to_json);

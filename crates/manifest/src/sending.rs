@@ -106,7 +106,7 @@ pub enum Destination {
 }
 
 impl Destination {
-    /// Whether recipients get messages.
+    /// Whether messages go to a gateway, rather than to the built-in sandbox.
     pub fn is_live(&self) -> bool {
         matches!(self, Destination::Live(_))
     }

@@ -41,15 +41,15 @@ pub enum SettingOrigin {
 
 /// The effective settings of a campaign with a profile, in the order in which the keys are documented.
 ///
-/// `named` means that the gateway was given outside the campaign. For a secret, the value is the place where the secret
-/// is stored.
-pub fn list_settings(campaign: &Campaign, profile: Option<&Profile>, named: bool) -> Vec<Setting> {
+/// `is_gateway_given` means that the gateway was given on the command line. For a secret, the value is the place where
+/// the secret is stored.
+pub fn list_settings(campaign: &Campaign, profile: Option<&Profile>, is_gateway_given: bool) -> Vec<Setting> {
     let mut settings = SettingsCollector { campaign, found: Vec::new() };
     settings.collect_map(CAMPAIGN, Some(campaign.places.root_node()), "");
     if let Some(profile) = profile {
         settings.apply_profile(profile);
     }
-    if named {
+    if is_gateway_given {
         settings.put_setting("gateway", campaign.brief.gateway.as_str().into(), SettingOrigin::CommandLine);
     }
     settings.found

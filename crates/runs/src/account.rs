@@ -186,7 +186,7 @@ impl GatewayAccount {
         let Some(queue) = &self.queue else { return Ok(self.ledger.reserve_rate(allowance, count).await?) };
         let mut wait = SlotWait::NONE;
         for _ in 0..count {
-            wait = queue.wait_for_room(self.ledger.as_ref(), allowance).await?;
+            wait = queue.wait_for_slot(self.ledger.as_ref(), allowance).await?;
         }
         Ok(wait)
     }
@@ -217,12 +217,12 @@ pub(super) struct InquiryQueue {
 struct QueuePlace<'q>(&'q AtomicU64);
 
 impl InquiryQueue {
-    /// Waits until one inquiry can be reserved, and returns the time that the caller must then wait for the account's
-    /// rate limit.
+    /// Waits until a rate-limit slot of the account is reserved for one inquiry, and returns the time that the caller
+    /// must then wait for the slot.
     ///
     /// # Errors
     /// If the wait would be too long, or the ledger cannot be used.
-    pub(super) async fn wait_for_room(&self, ledger: &dyn Ledger, account: &Allowance) -> Result<SlotWait, Error> {
+    pub(super) async fn wait_for_slot(&self, ledger: &dyn Ledger, account: &Allowance) -> Result<SlotWait, Error> {
         let began = Instant::now();
         let ahead = self.waiting.fetch_add(1, Ordering::Relaxed);
         let _place = QueuePlace(&self.waiting);
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn imposed_wait_applies_to_every_process_on_the_ledger() {
+    async fn wait_requested_by_gateway_applies_to_every_process() {
         let folder = tempfile::tempdir().unwrap();
         let account = loopback_account(folder.path()).await;
         let slow = || inquiry_failure(FailureCause::SlowDown(Some(Duration::from_secs(60))));
@@ -503,10 +503,10 @@ mod inquiry_queue_tests {
         // A message was sent a moment ago, so inquiries get a tenth of the rate, one per second.
         ledger.reserve_rate(&account, 1).await.unwrap();
         sleep(Duration::from_secs(1)).await;
-        queue.wait_for_room(ledger.as_ref(), &account).await.unwrap();
+        queue.wait_for_slot(ledger.as_ref(), &account).await.unwrap();
         let inquiries = (0..60).map(|_| {
             let (queue, ledger, account) = (Arc::clone(&queue), Arc::clone(&ledger), account.clone());
-            async move { queue.wait_for_room(ledger.as_ref(), &account).await }
+            async move { queue.wait_for_slot(ledger.as_ref(), &account).await }
         });
         let answers = futures_util::future::join_all(inquiries).await;
         let granted = answers.iter().filter(|answer| answer.is_ok()).count();

@@ -12,7 +12,7 @@ use super::launch::{NothingLeft, Preparation, RunOutcome, RunToSend, SelectionNo
 use super::plan::check_profile;
 use super::ports::{Consent, ConsentInAdvance, confirm};
 use super::resume::{RunChanges, compare_inputs};
-use super::send::{refuse_expired, refuse_unsendable_start};
+use super::send::{refuse_expired_campaign, refuse_unsendable_start};
 use super::{
     CampaignList, CancelledRecipients, ChangedInputs, EarlierEdition, Error, Inputs, ListSurvey, Proposal, Round,
     RunEvent, ScheduleRefusal, SentRecipients, fetch_list, find_sent_recipients, list_campaign_runs, occurrence_key,
@@ -34,7 +34,7 @@ impl Session {
         let (inputs, ledger) = (self.inputs(), self.adapters.ledger.as_ref());
         let runs = list_campaign_runs(ledger, inputs).await?;
         self.refuse_changed_resources()?;
-        let listed = self.load_with_list(&runs).await?;
+        let listed = self.load_inputs_with_list(&runs).await?;
         let texts = TodaysTexts::compile(&listed).await?;
         if !inputs.destination.is_live() {
             // The earlier rehearsal reached no recipients, so there is nothing to protect or to resume.
@@ -44,7 +44,9 @@ impl Session {
         if !self.launch.request.moved {
             refuse_other_file(ledger, &runs, inputs, &texts.includes).await?;
         }
-        let Some(open) = self.find_open_run(&runs).await? else { return self.begin_run(&listed, &texts, None).await };
+        let Some(open) = self.find_run_to_resume(&runs).await? else {
+            return self.begin_run(&listed, &texts, None).await;
+        };
         // Earlier stop requests do not apply to this call; later ones do.
         ledger.update_runs(vec![open.key], RunUpdate::Stop(StopRequest::Withdraw)).await?;
         if self.launch.request.round != Round::Same {
@@ -54,7 +56,7 @@ impl Session {
         match self.refuse_changes(&open, &texts.edition).await {
             Ok(()) => {
                 let resumed = self.resume_run(open, &texts.edition, lock).await?;
-                self.claim_runs_for_file().await?;
+                self.record_campaign_file().await?;
                 Ok(resumed)
             }
             Err(Error::InputsChanged(_)) if self.launch.request.accept_changes => {
@@ -75,9 +77,9 @@ impl Session {
         Err(Error::Busy { campaign: run.campaign.clone(), gateway: run.gateway.clone(), since: None })
     }
 
-    /// Records this file for runs without a known file, or for all runs if they were moved. This happens only after all
-    /// checks, so a refused call records nothing.
-    async fn claim_runs_for_file(&self) -> Result<(), Error> {
+    /// Records the campaign file for runs without a known file, or for all runs if `moved` is set. Callers do this only
+    /// after all checks, so a refused call records nothing.
+    async fn record_campaign_file(&self) -> Result<(), Error> {
         let (inputs, ledger, moved) = (self.inputs(), self.adapters.ledger.as_ref(), self.launch.request.moved);
         if !inputs.destination.is_live() {
             return Ok(());
@@ -102,7 +104,7 @@ impl Session {
         let (inputs, ledger) = (self.inputs(), self.adapters.ledger.as_ref());
         let (live, again) = (inputs.destination.is_live(), self.launch.request.round != Round::Same);
         if live {
-            refuse_expired(inputs, (self.adapters.clock)())?;
+            refuse_expired_campaign(inputs, (self.adapters.clock)())?;
         }
         let edition = self.choose_edition(&texts.edition, replaced.as_ref().filter(|_| live)).await;
         if let Some(replaced) = replaced.as_ref().filter(|_| live && edition != texts.edition) {
@@ -152,9 +154,9 @@ impl Session {
         if chosen.is_empty() && !only_invalid {
             return self.end_without_recipients(survey, &sent, cancelled_in, replaced).await;
         }
-        self.refuse_restored(survey.survey.count_planned()).await?;
+        self.refuse_restored_ledger(survey.survey.count_planned()).await?;
         self.launch.request.check_recipient_count(inputs.destination.profile(), survey.survey.count_planned())?;
-        self.launch.request.check_abroad(inputs.destination.profile(), &survey)?;
+        self.launch.request.check_abroad_count(inputs.destination.profile(), &survey)?;
         if let Some(profile) = inputs.destination.profile().filter(|_| !chosen.is_empty()) {
             check_profile(&self.adapters, profile).await?;
         }
@@ -182,7 +184,7 @@ impl Session {
             confirm(consent, proposal).await?;
         }
         self.refuse_unstorable_evidence(&survey)?;
-        self.claim_runs_for_file().await?;
+        self.record_campaign_file().await?;
         let run = self.create_run(&self.new_run(&survey, edition, sent.round, version, random)).await?;
         failpoint::pass("run.created");
         let bytes = freeze_inputs(inputs, &survey).to_bytes();
@@ -215,23 +217,23 @@ impl Session {
         });
         let created = ledger.create_run(new, scheduled.as_ref()).await?;
         created.ok_or_else(|| {
-            let nominal = occurrence.map(Occurrence::format_nominal).unwrap_or_default();
+            let nominal = occurrence.map(Occurrence::format_nominal_time).unwrap_or_default();
             Error::Schedule(ScheduleRefusal::Recorded { nominal })
         })
     }
 
     /// Finds the unfinished run that this call resumes, in any edition: a run that began yesterday keeps its edition
     /// until it ends. An occurrence resumes only its own run, so an earlier stopped run does not block it.
-    async fn find_open_run(&self, runs: &[Run]) -> Result<Option<Run>, Error> {
-        match self.find_unfinished(runs).await? {
-            None if self.launch.request.occurrence.is_none() => self.reconcile_finished(runs).await,
+    async fn find_run_to_resume(&self, runs: &[Run]) -> Result<Option<Run>, Error> {
+        match self.select_unfinished_run(runs).await? {
+            None if self.launch.request.occurrence.is_none() => self.reconcile_finished_run(runs).await,
             unfinished => Ok(unfinished),
         }
     }
 
     /// Finds the unfinished run in `runs`. For an occurrence of a schedule, only the run of that occurrence is
     /// considered.
-    pub(super) async fn find_unfinished(&self, runs: &[Run]) -> Result<Option<Run>, Error> {
+    pub(super) async fn select_unfinished_run(&self, runs: &[Run]) -> Result<Option<Run>, Error> {
         let Some(occurrence) = &self.launch.request.occurrence else {
             return Ok(runs.iter().rfind(|run| run.progress == RunProgress::Open).cloned());
         };
@@ -254,7 +256,7 @@ impl Session {
         cancelled_in: Vec<String>,
         replaced: Option<Run>,
     ) -> Result<Preparation, Error> {
-        self.claim_runs_for_file().await?;
+        self.record_campaign_file().await?;
         let ledger = self.adapters.ledger.as_ref();
         let left = survey.survey.count_planned() > 0;
         if let Some(replaced) = replaced.filter(|_| !left) {
@@ -408,19 +410,19 @@ impl Session {
 
     /// Loads the campaign with its list. A resumed run always uses the copy of the list that was stored when the run
     /// began.
-    pub(super) async fn load_with_list(&self, runs: &[Run]) -> Result<Arc<Inputs>, Error> {
+    pub(super) async fn load_inputs_with_list(&self, runs: &[Run]) -> Result<Arc<Inputs>, Error> {
         let inputs = self.inputs();
         if inputs.destination.is_live()
-            && let Some(open) = self.find_unfinished(runs).await?
+            && let Some(open) = self.select_unfinished_run(runs).await?
         {
-            return self.load_with_list_of(&open).await;
+            return self.load_inputs_with_stored_list(&open).await;
         }
         self.fetch_list().await
     }
 
     /// Loads the campaign with the stored copy of a run's list. A list that is a file is not replaced. If the copy is
     /// lost, the list is fetched again.
-    pub(super) async fn load_with_list_of(&self, run: &Run) -> Result<Arc<Inputs>, Error> {
+    pub(super) async fn load_inputs_with_stored_list(&self, run: &Run) -> Result<Arc<Inputs>, Error> {
         let inputs = self.inputs();
         if !inputs.list.is_unfetched() {
             return Ok(Arc::clone(inputs));

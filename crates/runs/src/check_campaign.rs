@@ -86,7 +86,7 @@ pub async fn check_campaign(
     findings.extend(refusal.as_ref().map(|refusal| Finding::new(&rules::RUN_REFUSED, refusal.to_string())));
     let cost = list.compute_cost(inputs, &list.survey.planned_rows());
     let currency = inputs.destination.profile().and_then(|profile| profile.currency.clone());
-    let home = inputs.campaign.brief.watched_home(inputs.destination.profile());
+    let home = inputs.campaign.brief.effective_home(inputs.destination.profile());
     let planned = list.survey.planned_rows();
     let abroad = home.map(|home| list.survey.countries.count_abroad(home, &planned)).unwrap_or_default();
     Ok(CheckedCampaign { findings, list, cost, currency, abroad, tests, refused: refusal })
@@ -113,7 +113,7 @@ pub(super) async fn check_ledger_for_run(
 pub(super) fn check_inputs(inputs: &Inputs, list: Option<&ListSurvey>, start: RunStart) -> Vec<Finding> {
     let profile = inputs.destination.profile();
     let mut findings = inputs.warnings.clone();
-    let missing = profile.and_then(|profile| find_missing_key(&profile.api_key));
+    let missing = profile.and_then(|profile| find_api_key_problem(&profile.api_key));
     findings.extend(missing.map(|problem| Finding::new(&rules::API_KEY, problem)));
     findings.extend(profile.map(|profile| check_promised_receipts(&inputs.campaign, profile)).unwrap_or_default());
     match list {
@@ -137,7 +137,7 @@ pub(super) fn check_inputs(inputs: &Inputs, list: Option<&ListSurvey>, start: Ru
 
 /// Returns why the API key cannot be read; `None` if it can be read. The message never contains any part of the API
 /// key.
-fn find_missing_key(source: &SecretSource) -> Option<String> {
+fn find_api_key_problem(source: &SecretSource) -> Option<String> {
     source.read_secret("the API key (`api_key`)", &|name| std::env::var(name).ok()).err()
 }
 
@@ -207,7 +207,8 @@ pub struct OnlineAnswer {
     key_refused: bool,
 }
 
-/// Asks the gateway about a campaign whose messages have this cost.
+/// Asks the gateway for the balance and the senders of the account, and checks a campaign whose messages have this cost
+/// against the answer.
 ///
 /// # Errors
 /// If the gateway cannot be asked. Problems in its answer are not errors.
@@ -240,12 +241,12 @@ pub(super) async fn check_online(
     inputs: &Inputs,
     profile: &Profile,
     cost: Cost,
-    is_shown: bool,
+    is_balance_shown: bool,
 ) -> Result<Option<Balance>, Error> {
     let answer = ask_online(adapters, inputs, profile, cost).await?;
     let balance = answer.balance.clone();
     let is_allowed = !answer.findings.iter().any(Finding::is_error);
-    if let Some(balance) = balance.clone().filter(|_| !is_shown || !is_allowed) {
+    if let Some(balance) = balance.clone().filter(|_| !is_balance_shown || !is_allowed) {
         (adapters.observer)(RunEvent::Money { balance, cost: answer.cost.clone() });
     }
     (adapters.observer)(RunEvent::Warnings(answer.into_warnings()?));
@@ -299,10 +300,10 @@ impl Inputs {
     fn run_test(&self, tested: &TestedCampaign<'_>, test: &CampaignTest) -> TestResult {
         match &test.subject {
             TestSubject::Given(cells) => run_given_test(tested, test, cells, &mut |name| self.load_text(name)),
-            TestSubject::Each(_) if tested.header.is_none() => tested.without_list(test),
+            TestSubject::Each(_) if tested.header.is_none() => tested.result_without_list(test),
             TestSubject::Each(count) => match self.compile_for_day(&tested.today(test)) {
                 Ok(mut compiled) => run_each_test(tested, test, *count, &mut compiled),
-                Err(findings) => tested.with_problems(test, findings),
+                Err(findings) => tested.result_with_problems(test, findings),
             },
         }
     }
@@ -312,7 +313,7 @@ impl Inputs {
 ///
 /// # Errors
 /// If the texts or the cells are wrong.
-pub fn compose_made_up(inputs: &Inputs, cells: &[(String, String)]) -> Result<Vec<MadeUpMessage>, Error> {
+pub fn compose_made_up_messages(inputs: &Inputs, cells: &[(String, String)]) -> Result<Vec<MadeUpMessage>, Error> {
     let header = inputs.read_header();
     let load = &mut |name: &str| inputs.load_text(name);
     let recipient = MadeUpRecipient::compile(&inputs.campaign, header.as_ref(), cells, &inputs.today, load);

@@ -118,7 +118,7 @@ struct PersonRows {
 /// Splits a person's rows into those in doubt and those that can be forgotten.
 async fn split_rows(ledger: &dyn Ledger, run: &Run, rows: RoaringBitmap) -> Result<PersonRows, LedgerError> {
     // The run is held, so its last process is gone. Rows of a shared run can still be in flight.
-    let snapshot = Snapshot::load(ledger, &reload_or_keep(ledger, run).await?, false).await?;
+    let snapshot = Snapshot::load(ledger, &reload_run_if_present(ledger, run).await?, false).await?;
     let rows_in = |states: &[RowState]| -> RoaringBitmap {
         rows.iter().filter(|row| states.contains(&snapshot.row_state(Row::new(*row)))).collect()
     };
@@ -130,7 +130,7 @@ async fn split_rows(ledger: &dyn Ledger, run: &Run, rows: RoaringBitmap) -> Resu
     Ok(PersonRows { doubtful, forgotten: ForgottenRows { run: run.name(), rows, skipped }, has_cancelled })
 }
 
-async fn reload_or_keep(ledger: &dyn Ledger, run: &Run) -> Result<Run, LedgerError> {
+async fn reload_run_if_present(ledger: &dyn Ledger, run: &Run) -> Result<Run, LedgerError> {
     let mut runs = ledger.list_runs(RunFilter::with_key(run.key)).await?;
     Ok(runs.pop().unwrap_or_else(|| run.clone()))
 }
@@ -485,7 +485,7 @@ async fn purge_run(adapters: &Adapters, run: Run) -> Result<Result<(), PurgeBloc
         return Ok(Err(PurgeBlocker::InUse));
     }
     let snapshot = Snapshot::load(ledger, &run, false).await?;
-    let cancelled = match find_cancelled(ledger, &run).await? {
+    let cancelled = match find_cancelled_numbers(ledger, &run).await? {
         Ok(cancelled) => cancelled,
         Err(blocker) => return Ok(Err(blocker)),
     };
@@ -500,8 +500,8 @@ async fn purge_run(adapters: &Adapters, run: Run) -> Result<Result<(), PurgeBloc
     Ok(Ok(()))
 }
 
-/// The cancelled recipients, which later runs of the edition skip even without the list.
-async fn find_cancelled(ledger: &dyn Ledger, run: &Run) -> Result<Result<RoaringTreemap, PurgeBlocker>, Error> {
+/// The numbers of the cancelled recipients, which later runs of the edition skip even without the list.
+async fn find_cancelled_numbers(ledger: &dyn Ledger, run: &Run) -> Result<Result<RoaringTreemap, PurgeBlocker>, Error> {
     if !run.live || run.progress != RunProgress::Cancelled {
         return Ok(Ok(RoaringTreemap::new()));
     }

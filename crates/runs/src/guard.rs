@@ -180,11 +180,11 @@ impl SentRecipients {
         replaced: Option<&Run>,
         observer: &RunObserver,
     ) -> Result<StartExclusions, Error> {
-        let SuppressedNumbers { version, numbers: opted_out } = find_opted_out(ledger, inputs).await?;
+        let SuppressedNumbers { version, numbers: opted_out } = find_opted_out_numbers(ledger, inputs).await?;
         let survey = SurveyExclusions {
-            excluded: find_excluded(Some(ledger), inputs, observer).await?,
+            excluded: find_excluded_numbers(Some(ledger), inputs, observer).await?,
             rows: self.find_sent_rows(ledger, inputs, &cancelled, replaced).await?,
-            capped: find_capped(Some(ledger), inputs).await?,
+            capped: find_capped_numbers(Some(ledger), inputs).await?,
             already_sent: self.numbers.clone(),
             opted_out,
             cancelled,
@@ -225,7 +225,7 @@ pub(super) async fn count_sent_by_day(
 ///
 /// # Errors
 /// If the ledger cannot be read.
-pub async fn find_opted_out(ledger: &dyn Ledger, inputs: &Inputs) -> Result<SuppressedNumbers, Error> {
+pub async fn find_opted_out_numbers(ledger: &dyn Ledger, inputs: &Inputs) -> Result<SuppressedNumbers, Error> {
     let CampaignBrief { name, content, .. } = &inputs.campaign.brief;
     let policy = suppression_policy(inputs, 0);
     match policy.covers_kind(content.kind) {
@@ -268,7 +268,7 @@ const MAX_CHECKED_MESSAGES: u32 = 32;
 ///
 /// # Errors
 /// If the ledger cannot be read.
-pub(super) async fn find_capped(ledger: Option<&dyn Ledger>, inputs: &Inputs) -> Result<CappedNumbers, Error> {
+pub(super) async fn find_capped_numbers(ledger: Option<&dyn Ledger>, inputs: &Inputs) -> Result<CappedNumbers, Error> {
     let (caps, loopback) = (message_caps(inputs), inputs.destination.is_loopback());
     let Some(max_messages) = caps.iter().map(|cap| cap.messages).min() else { return Ok(CappedNumbers::default()) };
     let Some(ledger) = ledger else { return Ok(CappedNumbers::new(Vec::new(), max_messages)) };
@@ -518,7 +518,7 @@ fn hash_listed_texts(inputs: &Inputs, frozen: &FrozenInputs) -> Result<(Option<T
 ///
 /// # Errors
 /// If a named run does not exist or is unfinished, or the ledger cannot be read. In these cases, nothing is sent.
-pub(super) async fn find_excluded(
+pub(super) async fn find_excluded_numbers(
     ledger: Option<&dyn Ledger>,
     inputs: &Inputs,
     observer: &RunObserver,

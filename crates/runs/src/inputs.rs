@@ -11,7 +11,7 @@ use secrecy::SecretString;
 use super::list::{DecodedList, find_encoding_hints};
 use super::recipient_consent::read_consents;
 use super::suppress_files::FileStates;
-use super::suppress_files::{FileOptOuts, find_file_states, read_suppressed};
+use super::suppress_files::{FileOptOuts, read_file_states, read_suppressed};
 use super::{CampaignList, EarlierCountries, Error, ListSurvey, Profiles};
 use campaign_content::audience::{
     DecodedText, EncodingHints, LAST_HEADER_ROW, ListHeader, ListPlace, RecipientReader, clean_cell, decode_table,
@@ -91,7 +91,7 @@ pub(super) fn mentions_today(brief: &CampaignBrief, includes: &Includes) -> bool
 /// campaign and the profile are added to `findings`.
 fn find_live_profile(
     campaign: &Campaign,
-    named: Option<&str>,
+    gateway: Option<&str>,
     profiles: &Profiles,
     findings: &mut Vec<Finding>,
 ) -> Result<Result<Profile, Vec<Finding>>, Error> {
@@ -100,7 +100,7 @@ fn find_live_profile(
         Err(Error::Findings(problems)) => return Ok(Err(problems)),
         Err(error) => return Err(error),
     };
-    let place = campaign.places.locate_key("gateway").filter(|_| named.is_none());
+    let place = campaign.places.locate_key("gateway").filter(|_| gateway.is_none());
     let profile = match gateways.find_profile(&campaign.brief.gateway) {
         Ok(profile) => profile.clone(),
         Err(mut problems) => {
@@ -210,8 +210,8 @@ impl Inputs {
     /// The inputs for an occurrence, with the edition and results file of that occurrence.
     #[must_use]
     pub fn for_occurrence(self, occurrence: &Occurrence) -> Self {
-        let campaign = self.campaign.with_edition(&occurrence.format_nominal());
-        let edition = render_edition(&campaign.brief, &self.today).unwrap_or_else(|| occurrence.format_nominal());
+        let campaign = self.campaign.with_edition(&occurrence.format_nominal_time());
+        let edition = render_edition(&campaign.brief, &self.today).unwrap_or_else(|| occurrence.format_nominal_time());
         Self { campaign: campaign.with_results_for_edition(&edition), ..self }
     }
 
@@ -281,7 +281,7 @@ impl Inputs {
     /// Reads the suppression files of the campaign and its profile.
     pub(super) fn read_suppressed(&self) -> Result<FileOptOuts, Error> {
         let profile = self.destination.profile();
-        self.suppression.get_or_init(|| find_file_states(&self.campaign, profile));
+        self.suppression.get_or_init(|| read_file_states(&self.campaign, profile));
         read_suppressed(&self.campaign, profile).map_err(Error::Findings)
     }
 
@@ -419,7 +419,7 @@ impl Inputs {
         let name_rules = [&rules::UNKNOWN_VARIABLE, &rules::UNKNOWN_COLUMN];
         match findings.first_mut() {
             Some(first) if column_rules.contains(&first.rule) => {
-                let Some(place) = self.list.likely_place(format, hints) else { return findings };
+                let Some(place) = self.list.find_likely_place(format, hints) else { return findings };
                 add_advice(first, &place);
                 // Column names from a wrong header row prove nothing about the other columns either.
                 let first = first.clone();
@@ -442,7 +442,7 @@ impl Inputs {
         if format.header_row.is_some() {
             return None;
         }
-        let place = self.list.likely_place(format, find_encoding_hints(brief))?;
+        let place = self.list.find_likely_place(format, find_encoding_hints(brief))?;
         let is_below = place.sheet.is_none() && place.has_phone_header();
         let mut title = is_below.then(|| place.title_finding(rule, None))?;
         add_advice(&mut title, &place);
@@ -642,7 +642,7 @@ fn is_independent(finding: &Finding, gaps: &Gaps, reported: &[Finding]) -> bool 
         return !gaps.recipients;
     }
     if *finding.rule == rules::UNKNOWN_VARIABLE {
-        return finding.subject.as_deref().is_none_or(|name| !gaps.may_define(name));
+        return finding.subject.as_deref().is_none_or(|name| !gaps.might_define(name));
     }
     *finding.rule != rules::DATA_FILE || !reported.iter().any(|other| *other.rule == rules::DATA_FILE)
 }

@@ -10,7 +10,7 @@ use secrecy::SecretString;
 use tokio::sync::watch;
 
 use super::erasure::finish_forgetting;
-use super::ledger_health::{move_signs_aside, refuse_backup, refuse_lost_ledger, refuse_stray_copies};
+use super::ledger_health::{move_loss_signs_aside, refuse_backup, refuse_lost_ledger, refuse_stray_copies};
 use super::plan::RequiredPlan;
 use super::ports::ConsentInAdvance;
 use super::profiles::{load_hook, refuse_other_secret};
@@ -120,7 +120,7 @@ impl Launch {
     /// Prepares to send a campaign as requested.
     ///
     /// # Errors
-    /// If the key is missing, or the results could not be written.
+    /// If the API key or a webhook secret is missing or unusable, or the results could not be written.
     pub fn prepare(inputs: Arc<Inputs>, request: RunRequest, files: ProtectedFiles<'_>) -> Result<Self, Error> {
         let key = read_destination_key(&inputs.destination)?;
         let hook = match inputs.destination.profile() {
@@ -185,7 +185,7 @@ impl Launch {
     /// # Errors
     /// If the retry would be refused.
     pub(super) async fn preview_retry(self, adapters: Adapters, scope: &RetryScope) -> Result<RetryPreview, Error> {
-        self.refuse_ledger(adapters.ledger.as_ref()).await?;
+        self.refuse_unusable_ledger(adapters.ledger.as_ref()).await?;
         refuse_lost_ledger(adapters.ledger.as_ref(), &self.inputs).await?;
         let (consent, (_, interrupt)) = (Arc::new(ConsentInAdvance), watch::channel(Interrupt::None));
         // The preview takes no lock, so it does not delay or prevent anything that sends.
@@ -193,7 +193,7 @@ impl Launch {
     }
 
     /// Refuses to send with a backup, or with webhooks whose secret differs from the webhook endpoint's secret.
-    async fn refuse_ledger(&self, ledger: &dyn Ledger) -> Result<(), Error> {
+    async fn refuse_unusable_ledger(&self, ledger: &dyn Ledger) -> Result<(), Error> {
         if let Some(profile) = self.inputs.destination.profile() {
             refuse_other_secret(ledger, profile, self.hook.as_ref()).await?;
         }
@@ -211,11 +211,11 @@ impl Launch {
     ) -> Result<Session, Error> {
         let (brief, account) = (&self.inputs.campaign.brief, self.inputs.destination.account_name());
         let ledger = adapters.ledger.as_ref();
-        self.refuse_ledger(ledger).await?;
+        self.refuse_unusable_ledger(ledger).await?;
         let lock = Arc::new(lock_campaign(ledger, &brief.name, &brief.gateway, account).await?);
         // Results files are checked after locking, so that no other process writes them in the meantime.
         match self.request.new_ledger {
-            true => move_signs_aside(ledger, &self.inputs, &adapters.observer).await?,
+            true => move_loss_signs_aside(ledger, &self.inputs, &adapters.observer).await?,
             false => refuse_lost_ledger(ledger, &self.inputs).await?,
         }
         finish_forgetting(&adapters, &lock).await;
@@ -256,21 +256,21 @@ impl Session {
         let gateway = &self.inputs().campaign.brief.gateway;
         let lock = lock_campaign(self.adapters.ledger.as_ref(), &run.campaign, gateway, &run.account).await?;
         // Before this lock was taken, another process could have replaced the run's copies.
-        self.known_copies().remove(&run.key);
+        self.lock_frozen_runs().remove(&run.key);
         Ok(Arc::new(lock))
     }
 
     /// Returns the frozen copies of a run, which are loaded only once.
     pub(super) async fn load_frozen(&self, run: &Run) -> Result<Arc<FrozenRun>, LedgerError> {
-        if let Some(frozen) = self.known_copies().get(&run.key) {
+        if let Some(frozen) = self.lock_frozen_runs().get(&run.key) {
             return Ok(Arc::clone(frozen));
         }
         let frozen = Arc::new(FrozenRun::load(self.adapters.ledger.as_ref(), run).await?);
-        self.known_copies().insert(run.key, Arc::clone(&frozen));
+        self.lock_frozen_runs().insert(run.key, Arc::clone(&frozen));
         Ok(frozen)
     }
 
-    fn known_copies(&self) -> MutexGuard<'_, HashMap<RunId, Arc<FrozenRun>>> {
+    fn lock_frozen_runs(&self) -> MutexGuard<'_, HashMap<RunId, Arc<FrozenRun>>> {
         self.frozen_runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -279,7 +279,7 @@ impl Session {
         self.launch.target.path().to_owned()
     }
 
-    /// Sends the campaign. If this finishes a run of an earlier edition, the current edition is sent next.
+    /// Sends the campaign. If the first run completes an earlier edition, the current edition is sent next.
     async fn send_editions(&self) -> Result<RunOutcome, Error> {
         let first = self.send_prepared(self.prepare_run()).await?;
         let RunOutcome::Ended(mut ended) = first else { return Ok(first) };
@@ -440,7 +440,7 @@ impl RunRequest {
 
     /// Checks the number of recipients outside the profile's `home`, over all runs of the edition, against the
     /// profile's limit.
-    pub(super) fn check_abroad(&self, profile: Option<&Profile>, list: &ListSurvey) -> Result<(), Error> {
+    pub(super) fn check_abroad_count(&self, profile: Option<&Profile>, list: &ListSurvey) -> Result<(), Error> {
         let Some(profile) = profile else { return Ok(()) };
         let (home, limit) = match profile.home.as_ref().zip(profile.abroad_limit) {
             Some((home, limit)) => (home, u64::from(limit)),

@@ -179,7 +179,7 @@ fn refuse_loss_signs(signs: Vec<LossSign>, ledger: String) -> Result<(), Error> 
 }
 
 /// Renames the copies and results that contradict the ledger, because the operator accepts the ledger.
-pub(super) async fn move_signs_aside(
+pub(super) async fn move_loss_signs_aside(
     ledger: &dyn Ledger,
     inputs: &Inputs,
     observer: &RunObserver,
@@ -317,7 +317,8 @@ fn describe_duplicate_risk(made_at: Timestamp, number: u64, accepted_count: Opti
     )
 }
 
-/// Accepts a restored ledger, with which messages can then be sent.
+/// Accepts a restored ledger, so that messages can be sent with it. Pauses the active schedules, forgets recipients
+/// again, and records that the remaining rows of unfinished runs might have been sent.
 ///
 /// # Errors
 /// If the ledger cannot be read or written. The ledger then remains a backup, with which nothing can be sent.
@@ -399,7 +400,7 @@ async fn find_forgotten_numbers(adapters: &Adapters) -> Result<Vec<Phone>, Error
     }
 }
 
-/// Takes all rows of a shared run.
+/// Shards a shared run again and draws all of its rows for one worker. Returns `None` if the run is not shared.
 async fn take_all_shards(ledger: &dyn Ledger, run: &Run, lease: Lease) -> Result<Option<ShardWorker>, Error> {
     let Some(sharing) = &run.sharding else { return Ok(None) };
     ledger.update_rows(lease, RowUpdate::Sharded { terms: sharing.terms.clone(), proven: true }).await?;
@@ -410,8 +411,8 @@ async fn take_all_shards(ledger: &dyn Ledger, run: &Run, lease: Lease) -> Result
     Ok(worker)
 }
 
-/// Records that all remaining rows of an unfinished run might have been sent. Returns the number of rows that were
-/// recorded.
+/// Stops an unfinished run, and records that all of its remaining rows might have been sent. Returns the number of rows
+/// that were recorded.
 async fn record_doubt(adapters: &Adapters, run: &Run, made_at: Timestamp) -> Result<u64, Error> {
     let ledger = adapters.ledger.as_ref();
     let lock = lock_campaign(ledger, &run.campaign, &run.gateway, &run.account).await?;
@@ -498,7 +499,7 @@ impl Session {
     /// Refuses to send to this many recipients after a restore unless their count was accepted, because the ledger
     /// might lack messages to them. Scheduled runs are exempt, because a person resumed the schedule, and so are
     /// campaigns with a run that began after the restore.
-    pub(super) async fn refuse_restored(&self, number: u64) -> Result<(), Error> {
+    pub(super) async fn refuse_restored_ledger(&self, number: u64) -> Result<(), Error> {
         let (ledger, request) = (self.adapters.ledger.as_ref(), &self.launch.request);
         if !self.inputs().destination.is_live() || request.occurrence.is_some() || number == 0 {
             return Ok(());

@@ -46,7 +46,8 @@ use begin::refuse_start;
 
 pub use account::{GatewayAccount, KeylessAccount, NewAccount, TemplateChange, add_gateway};
 pub use check_campaign::{
-    CheckedCampaign, DryRun, OnlineAnswer, ask_online, check_campaign, compose_made_up, dry_run, run_campaign_tests,
+    CheckedCampaign, DryRun, OnlineAnswer, ask_online, check_campaign, compose_made_up_messages, dry_run,
+    run_campaign_tests,
 };
 pub use editing::{ColumnsKey, DraftCampaign, ListKey, SampledColumn};
 pub use erasure::{ForgottenPerson, ForgottenRows, OldRuns, PurgeBlocker, forget_person, purge_runs};
@@ -60,8 +61,8 @@ pub use find::{
     find_stored_run, is_folder_gone, list_campaign_files, lock_campaign, report_results_conflict,
 };
 pub use guard::{
-    CancelledRecipients, EarlierSending, SentRecipients, find_opted_out, find_sent_recipients, list_campaign_runs,
-    list_edition_runs,
+    CancelledRecipients, EarlierSending, SentRecipients, find_opted_out_numbers, find_sent_recipients,
+    list_campaign_runs, list_edition_runs,
 };
 pub use held_run::{Cancellation, CancelledRun, HeldRun, ReleasedRun, cancel_run, stop_run};
 pub use inputs::{Inputs, read_api_key};
@@ -74,8 +75,8 @@ pub use ledger_health::{
 };
 pub use list::{CampaignList, EarlierCountries, ListSurvey, RestOfRun, Sample, survey_list};
 pub use occurrence::{
-    SkipRecord, SkippedOccurrence, check_schedule, find_occurrence, find_run_deadline, find_schedule,
-    find_schedule_damage, find_unfinished_run, fire_occurrence, has_same_text, list_recent_occurrences,
+    SkipRecord, SkippedOccurrence, find_occurrence, find_run_deadline, find_schedule, find_schedule_damage,
+    find_schedule_problems, find_unfinished_run, fire_occurrence, has_same_text, list_recent_occurrences,
     load_occurrence, load_schedule, occurrence_key, occurrence_list_path, recorded_occurrence,
 };
 pub use opt_outs::{
@@ -84,9 +85,9 @@ pub use opt_outs::{
 };
 pub use plan::{
     CreatedPlan, PendingRequest, PlanContent, PlanFigures, PlanOptions, PlanReview, PlannedCampaign, PrivateKey,
-    StandingApproval, TestRecipients, WeakerRule, approve_pending, approve_plan, count_approvals, create_plan,
-    find_occurrence_plan, find_pending, find_weaker_rules, record_rule, return_approval, review_plan, short_digest,
-    store_pending, use_approval,
+    StandingApproval, TestRecipients, WeakerRule, approve_pending_request, approve_plan, count_approvals, create_plan,
+    find_occurrence_plan, find_pending_request, find_weaker_rules, record_rule, return_approval, review_plan,
+    short_digest, store_pending_request, use_approval,
 };
 pub use policy::{HeldRecipient, PolicyRefusal, describe_closed_window, find_closed_window};
 pub use ports::{
@@ -95,21 +96,21 @@ pub use ports::{
 };
 pub use profiles::{
     Connection, OptOutErrors, ProfileHooks, Profiles, check_host, has_other_secret, load_all_hooks, load_hook,
-    read_destination_key, refuse_other_secret, store_hook_secrets,
+    read_destination_key, refuse_other_secret, store_secret_check_values,
 };
 pub use receipts::{WebhookPath, WebhookReceiver, WebhookRefusal};
 pub use reconcile::{Polling, ReconciledRun, poll_run, reconcile_run, wants_receipts};
 pub use resolve::{DoubtDecision, Resolution, ResolvedRun, RowChoice, current_person, is_known_author, resolve_doubts};
 pub use results::{ProtectedFiles, StaleResults, update_results_until_shutdown};
 pub use resume::open_copies;
-pub use retry_rows::{RetriedError, RetryPreview, SkippedRetries, preview_retry, send_ordered_retry};
+pub use retry_rows::{RetriedError, RetryPreview, SkippedRetries, preview_retry, send_confirmed_retry};
 pub use schedule::{
     ConfirmedActivation, ScheduleActivation, ScheduleChange, ScheduleOrder, ScheduleStatus, ScheduleView,
     apply_schedule_order, load_active_campaign, load_schedule_views,
 };
 pub use single::{ConfirmedSingle, EndedSingle, INTAKE_TIMEOUT, SingleMessage, SingleOperation};
 pub use test_messages::{
-    AdmittedTests, OrderedTest, TestMessage, TestOrder, TestRow, load_test_message, preview_ordered_test,
-    send_ordered_test,
+    AdmittedTests, RequestedTest, TestMessage, TestOrder, TestRow, load_test_message, preview_requested_test,
+    send_requested_test,
 };
 pub use worker::{Worker, WorkerEvent, WorkerObserver};

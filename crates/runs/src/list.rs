@@ -11,10 +11,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use roaring::RoaringBitmap;
 use rustc_hash::FxHasher;
 
-use super::guard::{count_sent_by_day, find_capped, find_excluded};
+use super::guard::{count_sent_by_day, find_capped_numbers, find_excluded_numbers};
 use super::inputs::Includes;
 use super::launch::Session;
-use super::{Error, FetchedList, Inputs, RunEvent, RunObserver, find_opted_out, find_sent_recipients, run_blocking};
+use super::{
+    Error, FetchedList, Inputs, RunEvent, RunObserver, find_opted_out_numbers, find_sent_recipients, run_blocking,
+};
 use campaign_content::audience::{Chunk, DecodedText, EncodingHints, ListPlace, RecipientReader, decode, find_list};
 use campaign_core::calendar::country_of_zone;
 use campaign_core::domain::{
@@ -76,7 +78,7 @@ impl CampaignList {
     }
 
     /// Finds the probable place of the list in its file, if this place differs from the place in `format`.
-    pub(super) fn likely_place(&self, format: &ListFormat, hints: EncodingHints) -> Option<ListPlace> {
+    pub(super) fn find_likely_place(&self, format: &ListFormat, hints: EncodingHints) -> Option<ListPlace> {
         match self {
             Self::File(file) => find_list(|| file.open_file(), file.path(), format, hints),
             Self::Fetched(list) => find_list(|| regular_file::open(list.path()), list.place(), format, hints),
@@ -294,10 +296,10 @@ pub async fn survey_list(
             let cancelled = sent.find_cancelled(ledger).await?.numbers;
             sent.find_exclusions(ledger, inputs, cancelled, None, observer).await?.survey
         }
-        // Without a ledger, `find_excluded` refuses a campaign with `exclude`.
+        // Without a ledger, `find_excluded_numbers` refuses a campaign with `exclude`.
         None => SurveyExclusions {
-            excluded: find_excluded(None, inputs, observer).await?,
-            capped: find_capped(None, inputs).await?,
+            excluded: find_excluded_numbers(None, inputs, observer).await?,
+            capped: find_capped_numbers(None, inputs).await?,
             ..SurveyExclusions::default()
         },
     };
@@ -369,9 +371,9 @@ impl Session {
         run: &Run,
         choose: impl FnOnce(&Survey) -> Result<RoaringBitmap, Error>,
     ) -> Result<RestOfRun, Error> {
-        let inputs = self.load_with_list_of(run).await?;
+        let inputs = self.load_inputs_with_stored_list(run).await?;
         let ledger = self.adapters.ledger.as_ref();
-        let opted_out = find_opted_out(ledger, &inputs).await?.numbers;
+        let opted_out = find_opted_out_numbers(ledger, &inputs).await?.numbers;
         let sent_by_day = count_sent_by_day(ledger, &inputs, &run.edition).await?;
         let excluded = SurveyExclusions { opted_out, sent_by_day, ..SurveyExclusions::default() };
         let listed = Arc::clone(&inputs);
@@ -414,7 +416,7 @@ pub(super) fn describe_list_changes(
 }
 
 /// Whether two lists differ only in these rows, whose recipients were forgotten in the first list.
-pub(super) fn is_same_except(
+pub(super) fn lists_match_except(
     before: CampaignRecords<'_, impl Read>,
     now: CampaignRecords<'_, impl Read>,
     forgotten: &[u32],
@@ -507,7 +509,7 @@ impl ListSurvey {
             if profile.abroad_limit.is_some() {
                 self.earlier.sent_abroad = count_abroad(sent.clone(), home.clone()).await?;
             }
-            if inputs.campaign.brief.watched_home(Some(profile)).is_some() {
+            if inputs.campaign.brief.effective_home(Some(profile)).is_some() {
                 let abroad = self.survey.countries.count_abroad(home, &self.survey.planned_rows());
                 let abroad = abroad.into_iter().filter_map(|count| count.country).collect();
                 self.earlier.new = match ledger {

@@ -33,7 +33,7 @@ use campaign_manifest::{CampaignDay, SendingDeadline};
 pub fn occurrence_key(campaign: &str, occurrence: &Occurrence) -> OccurrenceKey {
     OccurrenceKey {
         schedule: campaign.to_owned(),
-        nominal: occurrence.format_nominal(),
+        nominal: occurrence.format_nominal_time(),
         zone: occurrence.zone_name().to_owned(),
     }
 }
@@ -64,7 +64,10 @@ pub async fn load_schedule(
 ///
 /// # Errors
 /// If reading the files panicked, which is a bug.
-pub async fn check_schedule(adapters: &Adapters, schedule: &ActiveSchedule) -> Result<Vec<BriefFinding>, Error> {
+pub async fn find_schedule_problems(
+    adapters: &Adapters,
+    schedule: &ActiveSchedule,
+) -> Result<Vec<BriefFinding>, Error> {
     let (profiles, now, file) = (adapters.profiles.clone(), (adapters.clock)(), schedule.file.clone());
     run_blocking(move || {
         let today = now.to_zoned(TimeZone::UTC).date();
@@ -213,12 +216,12 @@ pub struct SkippedOccurrence {
 }
 
 impl SkipRecord {
-    /// Creates a record of a reason, with phone numbers masked, and of its findings.
+    /// Creates a record from a reason and its findings. Phone numbers in the reason are masked.
     pub fn new(why: &str, findings: &[Finding]) -> Self {
         Self { why: mask_numbers(why), findings: BriefFinding::from_findings(findings) }
     }
 
-    /// The reason and the findings of an error. The remark that nothing was sent is omitted.
+    /// Creates a record from the reason and the findings of an error, without the remark that nothing was sent.
     pub fn from_error(error: &Error) -> Self {
         let message = error.to_string();
         Self::new(message.trim_end_matches("; nothing was sent"), error.findings())
@@ -259,7 +262,7 @@ impl SkippedOccurrence {
         let Self { occurrence, record } = self;
         json!({
             "at": occurrence.format_moment(),
-            "local": occurrence.format_nominal(),
+            "local": occurrence.format_nominal_time(),
             "reason": record.why,
             "findings": record.findings,
         })
@@ -284,7 +287,7 @@ pub async fn find_schedule(ledger: &dyn ScheduleStore, name: &str) -> Result<Opt
     Ok(None)
 }
 
-/// Lists the latest occurrences of a schedule up to a time, newest first.
+/// Lists the latest occurrences of a schedule up to the time `until`, at most `limit`, newest first.
 ///
 /// A damaged record no longer counts after the schedule is activated or resumed again, because only later occurrences
 /// fire after that. Records before a damaged record are not returned, because the position of the damaged record is
@@ -296,10 +299,10 @@ pub async fn list_recent_occurrences(
     ledger: &dyn Ledger,
     schedule: &ActiveSchedule,
     until: Timestamp,
-    latest: u32,
+    limit: u32,
 ) -> Result<Vec<OccurrenceRecord>, LedgerError> {
     let mut recent = Vec::new();
-    let filter = OccurrenceFilter::Latest { schedule: &schedule.name, until, most: latest };
+    let filter = OccurrenceFilter::Latest { schedule: &schedule.name, until, most: limit };
     for stored in ledger.list_occurrences(filter).await? {
         match stored {
             Ok(record) => recent.push(record),
@@ -336,7 +339,7 @@ async fn check_records(ledger: &dyn Ledger, schedule: &ActiveSchedule, now: Time
                 ledger.list_approvals(ApprovalFilter::Digest(&plan.digest)).await?;
             }
             Err(DamagedPlan { record, at, error })
-                if at.is_none_or(|at| at > schedule.since) && may_belong_to_schedule(&record, schedule) =>
+                if at.is_none_or(|at| at > schedule.since) && might_belong_to_schedule(&record, schedule) =>
             {
                 return Err(error);
             }
@@ -353,7 +356,7 @@ fn belongs_to_schedule(plan: &Plan, schedule: &ActiveSchedule) -> bool {
 }
 
 /// Whether a damaged plan might belong to an occurrence of this schedule.
-fn may_belong_to_schedule(record: &str, schedule: &ActiveSchedule) -> bool {
+fn might_belong_to_schedule(record: &str, schedule: &ActiveSchedule) -> bool {
     record_names_campaign(record, schedule)
         && serde_json::from_str(record).map_or(true, |content| is_occurrence_plan(&content, schedule))
 }

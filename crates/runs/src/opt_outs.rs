@@ -60,8 +60,8 @@ pub struct MixedColumn {
 }
 
 impl OptOutFile {
-    /// Reads a file of opt-outs. All of its columns of phone numbers count. Columns of an export and date columns of other programs
-    /// are read too, but `terms` take precedence.
+    /// Reads a file of opt-outs, from all of its columns of phone numbers. The columns of an export and the date
+    /// columns of other programs are read too, but `terms` take precedence.
     ///
     /// # Errors
     /// If the file cannot be read or has invalid rows, all of which are reported.
@@ -108,7 +108,7 @@ const NATIONAL_NUMBER: &str = "the number has no country code; write it with `+`
 pub async fn read_numbers(file: &Path) -> Result<BTreeSet<Phone>, Error> {
     let path = file.to_owned();
     let (terms, now) = (OptOutTerms::default(), Timestamp::UNIX_EPOCH);
-    let read = move || read_file(&path, &terms, now, NATIONAL_NUMBER, NumberColumns::into_preferred);
+    let read = move || read_file(&path, &terms, now, NATIONAL_NUMBER, NumberColumns::into_preferred_column);
     let listed = run_blocking(read).await??;
     Ok(listed.opt_outs.iter().filter_map(|listed| listed.who.phone()).collect())
 }
@@ -118,13 +118,13 @@ pub(super) fn file_name(file: &Path) -> String {
     file.file_name().map_or_else(|| file.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
-/// Reads a file of opt-outs. `national_number` is the error for a number without a country code. `choose` chooses among
-/// the phone columns.
+/// Reads a file of opt-outs. `national_number_error` is the error for a number without a country code. `choose` chooses
+/// among the phone columns.
 fn read_file(
     file: &Path,
     terms: &OptOutTerms,
     now: Timestamp,
-    national_number: &'static str,
+    national_number_error: &'static str,
     choose: fn(NumberColumns) -> NumberColumns,
 ) -> Result<OptOutFile, Error> {
     let refuse = |finding: Box<Finding>| Error::Findings(vec![*finding]);
@@ -147,7 +147,7 @@ fn read_file(
     let mut reader = OptOutReader {
         terms,
         now,
-        national_number,
+        national_number_error,
         source: import_source(&file_name(file), &current_person(), now).into(),
         is_export: others.iter().all(|column| has(column)),
         zone: date.map(|_| TimeZone::system()),
@@ -226,7 +226,7 @@ struct OptOutReader<'t> {
     terms: &'t OptOutTerms,
     now: Timestamp,
     /// The error for a number without a country code.
-    national_number: &'static str,
+    national_number_error: &'static str,
     /// The source that the opt-outs get.
     source: Arc<str>,
     /// Whether the file is an export of this list, whose rows have their own sources.
@@ -265,7 +265,7 @@ impl OptOutReader<'_> {
         [scope, reason, source, at, gateways]: [&str; 5],
     ) -> Result<OptOut, String> {
         let phone = number.map_err(|problem| match problem {
-            PhoneProblem::National => self.national_number.to_owned(),
+            PhoneProblem::National => self.national_number_error.to_owned(),
             problem => problem.to_string(),
         })?;
         let scope = match (&self.terms.scope, scope) {

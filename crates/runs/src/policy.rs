@@ -20,7 +20,7 @@ use campaign_manifest::{Campaign, Destination, Profile, SendingWindow, WindowZon
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PolicyRefusal {
     /// Recipients opted out of messages with this purpose.
-    #[error("{} opted out of {}; nothing was sent", describe_held_recipients(.0), describe_purpose(*.1))]
+    #[error("{} opted out of {}; nothing was sent", describe_held_recipients(.0), describe_opt_out_scope(*.1))]
     Suppressed(Vec<HeldRecipient>, Purpose),
     /// The profile forbids messages that ignore opt-outs.
     #[error("the profile `{gateway}` forbids `mandatory: true`, but this run sets it; nothing was sent")]
@@ -52,7 +52,7 @@ pub enum PolicyRefusal {
         allowed: CountrySet,
     },
     /// A test has more recipients than an edition allows, and the profile names no approvers.
-    #[error("{}; nothing was sent", describe_excess(*.number, *.most))]
+    #[error("{}; nothing was sent", describe_too_many_tests(*.number, *.most))]
     TooManyTests {
         /// The number of recipients that the run would have.
         number: u64,
@@ -63,7 +63,7 @@ pub enum PolicyRefusal {
     #[error(
         "{}; to test with more recipients, add an `approval` to the profile for the gateway `{gateway}`; nothing \
          was sent",
-        describe_excess(*.number, *.most)
+        describe_too_many_tests(*.number, *.most)
     )]
     UnapprovedTests {
         /// The digest of the plan that waits for an approval.
@@ -101,7 +101,7 @@ fn format_local(time: &Zoned) -> String {
 }
 
 /// Describes the scope of the opt-outs that suppress messages with this purpose.
-fn describe_purpose(purpose: Purpose) -> &'static str {
+fn describe_opt_out_scope(purpose: Purpose) -> &'static str {
     match purpose {
         Purpose::Marketing => "marketing messages",
         Purpose::Service => "all messages, including service messages",
@@ -116,7 +116,7 @@ fn describe_held_recipients(recipients: &[HeldRecipient]) -> String {
     named.join(", ")
 }
 
-fn describe_excess(number: u64, most: u64) -> String {
+fn describe_too_many_tests(number: u64, most: u64) -> String {
     let recipients = format_count(number, "recipient");
     format!("test messages for this edition would reach {recipients}; the limit is {}", format_thousands(most))
 }
@@ -206,7 +206,7 @@ pub(super) async fn refuse_suppressed_by_files(profile: &Profile, phone: Phone) 
     }
 }
 
-/// Refuses to send a run that ignores opt-outs through a profile that forbids it.
+/// Refuses to send a run that ignores opt-outs through a profile that forbids such runs.
 pub(super) fn refuse_ignored_opt_outs(run: &Run, destination: &Destination) -> Result<(), PolicyRefusal> {
     match destination.profile() {
         Some(profile) if profile.forbids_mandatory && run.suppression.ignores_list() => {

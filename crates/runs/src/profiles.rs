@@ -35,7 +35,7 @@ impl Profiles {
     /// Loads the profiles for a campaign file or the working folder.
     ///
     /// # Errors
-    /// If the named file, or every file, cannot be read.
+    /// If the profiles file cannot be read. A missing file is an error only if the user named it.
     pub fn load(&self, campaign: Option<&Path>) -> Result<Gateways, Error> {
         let campaign = campaign.map_or_else(|| PathBuf::from(IN_WORKING_FOLDER), Path::to_owned);
         let loaded = load_gateways(&self.build_search(Some(campaign)));
@@ -83,7 +83,7 @@ impl Profiles {
     ///
     /// # Errors
     /// If there is no such profile, or the profile cannot be used.
-    pub fn find_by_account(
+    pub fn find_run_profile(
         &self,
         run: &Run,
         campaign: Option<&Path>,
@@ -133,7 +133,7 @@ pub async fn check_host(ledger: &dyn Ledger, profile: &Profile) -> Result<(), Er
 ///
 /// # Errors
 /// If the profile moved between loopback and a live host since the run began.
-pub(super) fn refuse_other_reach(run: &Run, profile: &Profile) -> Result<(), Error> {
+pub(super) fn refuse_loopback_change(run: &Run, profile: &Profile) -> Result<(), Error> {
     match run.suppression.loopback == profile.is_loopback() {
         true => Ok(()),
         false => Err(Error::OtherReach {
@@ -151,8 +151,8 @@ pub(super) async fn load_profile_of_run(adapters: &Adapters, run: &Run) -> Resul
     }
     let frozen = FrozenInputs::load_for_run(adapters.ledger.as_ref(), run).await;
     let campaign = frozen.ok().map(|frozen| frozen.campaign_file);
-    let profile = adapters.profiles.find_by_account(run, campaign.as_deref(), &adapters.observer)?;
-    refuse_other_reach(run, &profile)?;
+    let profile = adapters.profiles.find_run_profile(run, campaign.as_deref(), &adapters.observer)?;
+    refuse_loopback_change(run, &profile)?;
     check_host(adapters.ledger.as_ref(), &profile).await?;
     Ok(profile)
 }
@@ -194,7 +194,7 @@ impl OptOutErrors {
     }
 
     /// The errors of the account of a run.
-    pub(super) fn find_for_run(&self, run: &Run) -> Vec<String> {
+    pub(super) fn find_errors_for_run(&self, run: &Run) -> Vec<String> {
         self.0.get(&run.account).into_iter().flatten().cloned().collect()
     }
 }
@@ -251,7 +251,7 @@ pub async fn load_all_hooks(
 ///
 /// # Errors
 /// If the ledger cannot be written.
-pub async fn store_hook_secrets(ledger: &dyn Ledger, hooks: &[WebhookUrls]) -> Result<(), Error> {
+pub async fn store_secret_check_values(ledger: &dyn Ledger, hooks: &[WebhookUrls]) -> Result<(), Error> {
     let mut known: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for hook in hooks {
         known.entry(hook.public_url()).or_default().extend(hook.secrets().check_values());

@@ -208,7 +208,7 @@ impl WebhookReceiver {
         });
         let latest = wishes.max_by_key(|(at, wish)| (*at, matches!(wish, WishEvidence::OptOut(_))));
         let reach = if run.suppression.loopback { OptOutReach::LoopbackGateways } else { OptOutReach::AllGateways };
-        let (errors, scope) = (self.errors.find_for_run(run), OptOutScope::from_reply_to(purpose));
+        let (errors, scope) = (self.errors.find_errors_for_run(run), OptOutScope::from_reply_to(purpose));
         let rejections = RunOptOuts { errors, run: run.name(), scope: scope.clone(), reach, clock: self.clock };
         let error = receipt.error.as_deref().filter(|_| receipt.status.is_failure());
         let rejection = || {

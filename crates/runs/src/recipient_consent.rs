@@ -45,8 +45,8 @@ pub(super) struct ReadConsents {
 /// service messages.
 ///
 /// # Errors
-/// If the file is missing, unreadable or lacks a column, or has several columns of phone numbers without a choice
-/// between them. In these cases, nothing is sent.
+/// If the file is missing, unreadable or lacks a column, or has several columns of phone numbers and the campaign
+/// chooses none of them. In these cases, nothing is sent.
 pub(super) fn read_consents(
     campaign: &Campaign,
     profile: Option<&Profile>,
@@ -62,7 +62,7 @@ pub(super) fn read_consents(
         Some(file) => {
             let region = file.region.or(campaign.brief.region);
             let read = read_register(source, file, region, &rules).map_err(|finding| vec![at_its_key(finding)])?;
-            let warning = describe_unread(file.file.path(), &read.unread).map(at_its_key);
+            let warning = unread_rows_warning(file.file.path(), &read.unread).map(at_its_key);
             (Some(read.register), warning.into_iter().collect())
         }
     };
@@ -151,7 +151,7 @@ fn ambiguous_columns_finding(columns: &[String], file: &ConsentFile) -> Finding 
 }
 
 /// Returns a warning about rows of a consent file without a usable phone number, if there are any.
-fn describe_unread(path: &Path, unread: &[(Row, PhoneProblem)]) -> Option<Finding> {
+fn unread_rows_warning(path: &Path, unread: &[(Row, PhoneProblem)]) -> Option<Finding> {
     let rows = unread.len() as u64;
     let named: Vec<String> =
         unread.iter().take(MAX_NAMED_ROWS).map(|(row, problem)| format!("row {row} ({problem})")).collect();
@@ -270,7 +270,7 @@ impl Session {
 
     /// Skips the open rows of a run whose recipients have no valid consent now. Returns the number of rows that were
     /// skipped.
-    pub(super) async fn skip_without_consent(
+    pub(super) async fn skip_rows_without_consent(
         &self,
         open_rows: RowsToJudge<'_>,
         consents: Option<&Consents>,
@@ -300,7 +300,7 @@ pub(super) async fn refuse_tests_without_consent(
 ) -> Result<(), Error> {
     let Some(consents) = inputs.read_consents_now(now).await?.filter(Consents::is_required) else { return Ok(()) };
     let (inputs, numbers) = (Arc::clone(inputs), phones.iter().map(|phone| phone.to_u64()).collect());
-    let consenting = run_blocking(move || find_consenting(&inputs, &consents, &numbers)).await??;
+    let consenting = run_blocking(move || find_consenting_numbers(&inputs, &consents, &numbers)).await??;
     let held_back = (1..).zip(phones).filter(|(_, phone)| !consenting.contains(phone.to_u64()));
     let held_back: Vec<HeldRecipient> =
         held_back.map(|(place, phone)| HeldRecipient { place, phone: *phone }).collect();
@@ -308,7 +308,11 @@ pub(super) async fn refuse_tests_without_consent(
 }
 
 /// Finds which phone numbers in `numbers` have consent in the consent file, or in the first list row with that number.
-fn find_consenting(inputs: &Inputs, consents: &Consents, numbers: &RoaringTreemap) -> Result<RoaringTreemap, Error> {
+fn find_consenting_numbers(
+    inputs: &Inputs,
+    consents: &Consents,
+    numbers: &RoaringTreemap,
+) -> Result<RoaringTreemap, Error> {
     let CompiledCampaign { mut reader, recipe, .. } = inputs.compile_campaign()?;
     let finder = inputs.find_consent_columns(consents, reader.header())?;
     let in_file = numbers.iter().filter_map(Phone::new);

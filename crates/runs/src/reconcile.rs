@@ -48,7 +48,7 @@ impl ReconciliationEnd {
 impl Session {
     /// Reconciles messages in doubt at the start of a run, and applies the campaign's `on_in_doubt` rule. Returns
     /// whether the state of any row changed.
-    pub(super) async fn reconcile_first(
+    pub(super) async fn reconcile_at_start(
         &self,
         run: &Run,
         lease: Lease,
@@ -70,7 +70,7 @@ impl Session {
         let mut changed = end.has_changes();
         if self.inputs().campaign.delivery.on_in_doubt == InDoubtPolicy::ResendIfNotFound && self.may_resend(run) {
             let rows = end.doubts.rows.iter().filter(|doubt| doubt.not_found);
-            changed |= self.apply_rule(lease, rows, |by| RowChange::SendAgain { by, why: None }).await?;
+            changed |= self.apply_in_doubt_rule(lease, rows, |by| RowChange::SendAgain { by, why: None }).await?;
         }
         Ok(changed)
     }
@@ -78,7 +78,7 @@ impl Session {
     /// Reconciles the last finished run if it has rows in doubt. Returns the run if there is then something to send.
     ///
     /// If the campaign, texts or list have changed, nothing is sent again, because the run could not be resumed.
-    pub(super) async fn reconcile_finished(&self, runs: &[Run]) -> Result<Option<Run>, Error> {
+    pub(super) async fn reconcile_finished_run(&self, runs: &[Run]) -> Result<Option<Run>, Error> {
         let doubtful = |run: &&Run| run.counts.as_ref().is_some_and(|(counts, _)| counts.get(RowState::InDoubt) > 0);
         let Destination::Live(profile) = &self.inputs().destination else { return Ok(None) };
         let Some(run) = runs.last().filter(doubtful) else { return Ok(None) };
@@ -89,7 +89,7 @@ impl Session {
             connection.create_client(self.adapters.connect, run.endpoint, self.inputs().campaign.delivery.timeout)?;
         let unchanged = self.find_changes(run).await?.what.is_none();
         let held_run = HeldRun::claim(&self.adapters, self.lock_for_run(run).await?, run.clone()).await?;
-        let reconciled = self.reconcile_held(&held_run, gateway.as_ref(), unchanged).await;
+        let reconciled = self.reconcile_held_run(&held_run, gateway.as_ref(), unchanged).await;
         let released = held_run.release().await?;
         if let Some(unwritten) = released.stale_results {
             (self.adapters.observer)(RunEvent::ResultsUnwritten(unwritten));
@@ -99,10 +99,15 @@ impl Session {
         Ok((now.progress == RunProgress::Open).then_some(now))
     }
 
-    async fn reconcile_held(&self, held_run: &HeldRun, gateway: &dyn Gateway, unchanged: bool) -> Result<(), Error> {
+    async fn reconcile_held_run(
+        &self,
+        held_run: &HeldRun,
+        gateway: &dyn Gateway,
+        unchanged: bool,
+    ) -> Result<(), Error> {
         let snapshot = held_run.read_snapshot().await?;
         if unchanged {
-            return self.reconcile_first(&held_run.run, held_run.lease, gateway, &snapshot).await.map(drop);
+            return self.reconcile_at_start(&held_run.run, held_run.lease, gateway, &snapshot).await.map(drop);
         }
         let reconciler = self.build_reconciler(&held_run.run, held_run.lease, gateway);
         self.reconcile_until_settled(&reconciler, &snapshot, &[Duration::ZERO], START_TIMEOUT).await.map(drop)
@@ -110,7 +115,7 @@ impl Session {
 
     /// Reconciles messages in doubt at the end of a run. The campaign's `on_in_doubt` rule is applied to rows that are
     /// still in doubt, unless a signal interrupts the reconciliation.
-    pub(super) async fn reconcile_last(
+    pub(super) async fn reconcile_at_end(
         &self,
         run: &Run,
         lease: Lease,
@@ -127,7 +132,7 @@ impl Session {
         let mut changed = end.has_changes();
         if self.inputs().campaign.delivery.on_in_doubt == InDoubtPolicy::AssumeSent && end.interrupted.is_none() {
             let rows = end.doubts.rows.iter();
-            changed |= self.apply_rule(lease, rows, |by| RowChange::AssumedSent { by, why: None }).await?;
+            changed |= self.apply_in_doubt_rule(lease, rows, |by| RowChange::AssumedSent { by, why: None }).await?;
         }
         if changed {
             snapshot = Snapshot::load(self.adapters.ledger.as_ref(), run, false).await?;
@@ -188,7 +193,7 @@ impl Session {
 
     /// Records a change for each of these messages in doubt, in the name of the campaign's `on_in_doubt` rule. Returns
     /// whether there were any messages.
-    async fn apply_rule(
+    async fn apply_in_doubt_rule(
         &self,
         lease: Lease,
         doubts: impl Iterator<Item = &MessageInDoubt>,

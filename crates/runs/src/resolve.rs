@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::held_run::cancelled_error;
 use super::{Adapters, DecisionRefusal, Error, HeldRun, ReleasedRun};
-use campaign_content::audience::{decode_table, expand_scientific_notation, is_shortened, read_columns};
+use campaign_content::audience::{decode_table, expand_scientific_notation, is_shortened_number, read_columns};
 use campaign_core::domain::{MessageId, Phone, Row, RowSet};
 use campaign_core::regular_file;
 use campaign_engine::delivery::{MessageInDoubt, MessagesInDoubt, SingleKind};
@@ -238,7 +238,7 @@ impl NamedRows {
             return Ok(());
         }
         let phone = parse_number(to).and_then(Phone::new);
-        let shortened = |cell: &str| is_shortened(cell) && parse_number(cell).is_none();
+        let shortened = |cell: &str| is_shortened_number(cell) && parse_number(cell).is_none();
         match row.parse().ok().map(Row::new).zip(phone) {
             // Another run might have sent to the same number from the same row.
             Some(named) if (id.is_empty() || shortened(id)) && (run_name.is_empty() || run_name == name) => {

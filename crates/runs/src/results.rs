@@ -61,8 +61,8 @@ pub enum StaleResults {
     Failed(Error),
 }
 
-/// Updates the results of a run in the state `now`, unless a later run wrote its results to the same file. Returns the
-/// reason if the results were not updated.
+/// Writes the results of a run again, from its current record `now`, unless a later run wrote its results to the same
+/// file. Returns the reason if the results were not written.
 pub(super) async fn rewrite_results(adapters: &Adapters, run: &Run, now: &Run) -> Option<StaleResults> {
     let (path, ledger) = (run.results.as_ref()?, adapters.ledger.as_ref());
     if is_folder_gone(ledger, run, Path::new(path)).await {
@@ -156,7 +156,7 @@ pub struct ProtectedFiles<'a> {
 impl ProtectedFiles<'_> {
     /// The target for the results of a campaign at `path`.
     pub fn results_target(self, campaign: &Campaign, path: CampaignPath) -> ResultsTarget {
-        let mut protected = self.list_protected(Some(&campaign.file));
+        let mut protected = self.list_protected_paths(Some(&campaign.file));
         protected.extend(list_user_files(campaign));
         ResultsTarget::new(path, protected)
     }
@@ -166,7 +166,7 @@ impl ProtectedFiles<'_> {
         let file = frozen.campaign_file.as_path();
         // A lookup or a verification call has no campaign.
         let named = !file.as_os_str().is_empty();
-        let mut protected = self.list_protected(named.then_some(file));
+        let mut protected = self.list_protected_paths(named.then_some(file));
         if named {
             protected.push(ProtectedPath { path: file.to_owned(), what: "the campaign file" });
             let list = frozen.list.clone();
@@ -186,7 +186,7 @@ impl ProtectedFiles<'_> {
         Some(finding.at(campaign.places.locate_key("results")).help(help))
     }
 
-    fn list_protected(self, campaign: Option<&Path>) -> Vec<ProtectedPath> {
+    fn list_protected_paths(self, campaign: Option<&Path>) -> Vec<ProtectedPath> {
         let gateways = self.profiles.list_files(campaign).into_iter();
         let gateways = gateways.map(|path| ProtectedPath { path, what: "the gateway profiles file" });
         let state = ProtectedPath { path: self.state.to_owned(), what: "in the state folder, where the ledger is" };
@@ -270,7 +270,7 @@ impl Session {
                 results: Some(absolute_path(&self.results_path())),
                 lag,
                 at: (self.adapters.clock)(),
-                notifications: self.end_notification(
+                notifications: self.create_end_notifications(
                     &run,
                     stopped_by,
                     stop.as_ref(),
@@ -322,8 +322,9 @@ impl Session {
         })
     }
 
-    /// Creates the notification about the end of a run, for the most important selected occasion.
-    fn end_notification(
+    /// Creates the notifications about the end of a run. Each notification setting gets the most important occasion
+    /// that the setting selects.
+    fn create_end_notifications(
         &self,
         run: &Run,
         kind: Option<StopKind>,

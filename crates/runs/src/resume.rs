@@ -7,7 +7,7 @@ use roaring::RoaringBitmap;
 
 use super::check_campaign::check_online;
 use super::launch::{Preparation, RunToSend, SelectionNotes, Session};
-use super::list::{CampaignRecords, describe_list_changes, is_same_except};
+use super::list::{CampaignRecords, describe_list_changes, lists_match_except};
 use super::plan::check_profile;
 use super::ports::{Consent, ConsentInAdvance, confirm};
 use super::{CampaignList, Error, InputChanges, Inputs, Proposal, RestOfRun, RunEvent, run_blocking};
@@ -162,7 +162,7 @@ impl Session {
             Ok(prices) => prices,
             Err(missing) => return Ok(Cost::Unknown(missing)),
         };
-        let surveyed = self.load_with_list_of(run).await?;
+        let surveyed = self.load_inputs_with_stored_list(run).await?;
         // Recipients with a message or an opt-out are not among the remaining rows, so no exclusions are needed.
         let survey = run_blocking(move || surveyed.run_survey(&SurveyExclusions::default(), None)).await??.survey;
         Ok(Cost::AtMost(prices.max_cost((&survey).into(), &choose(&survey)?)))
@@ -222,7 +222,7 @@ pub(super) async fn compare_inputs(
             || !frozen.forgotten.is_empty() && {
                 let now = inputs.open_list().map_err(|_| io::ErrorKind::Other.into());
                 let before = CampaignRecords { list: copies.open_list(), brief: &frozen.brief };
-                is_same_except(before, CampaignRecords { list: now, brief: &campaign.brief }, &frozen.forgotten)
+                lists_match_except(before, CampaignRecords { list: now, brief: &campaign.brief }, &frozen.forgotten)
             };
         let list_change = (!is_same).then(list);
         let settings = frozen.describe_differences(&campaign.brief, &includes, None);

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::find::{reload_run, require_campaign_file};
-use super::guard::{GuardedNumbers, find_cancelled_recipients, find_capped, find_sent_rows};
+use super::guard::{GuardedNumbers, find_cancelled_recipients, find_capped_numbers, find_sent_rows};
 use super::held_run::cancelled_error;
 use super::launch::{
     ConfirmedRetry, Launch, Preparation, RetryScope, RunOutcome, RunRequest, RunToSend, SelectionNotes, Session,
@@ -20,11 +20,11 @@ use super::launch::{
 use super::occurrence::{find_occurrence, load_occurrence};
 use super::plan::check_profile;
 use super::ports::ConsentInAdvance;
-use super::profiles::{REQUEST_TIMEOUT, refuse_other_reach};
+use super::profiles::{REQUEST_TIMEOUT, refuse_loopback_change};
 use super::resume::RestToConfirm;
 use super::send::{open_frozen_list, sending_rules};
 use super::{
-    Adapters, CampaignList, Connection, Error, Inputs, ProtectedFiles, RetryRefusal, RunEvent, find_opted_out,
+    Adapters, CampaignList, Connection, Error, Inputs, ProtectedFiles, RetryRefusal, RunEvent, find_opted_out_numbers,
     run_blocking,
 };
 use campaign_content::audience::Chunk;
@@ -140,7 +140,7 @@ pub struct RetryPreview {
 /// # Errors
 /// If the retry would be refused by a check of `campaign retry`, or because the profile has an approval rule.
 pub async fn preview_retry(adapters: &Adapters, run: &Run) -> Result<RetryPreview, Error> {
-    let (launch, scope) = prepare_ordered_retry(adapters, run, RunRequest::default()).await?;
+    let (launch, scope) = prepare_retry_launch(adapters, run, RunRequest::default()).await?;
     launch.preview_retry(adapters.clone(), &scope).await
 }
 
@@ -149,19 +149,19 @@ pub async fn preview_retry(adapters: &Adapters, run: &Run) -> Result<RetryPrevie
 ///
 /// # Errors
 /// If nothing was sent, or a second signal arrived.
-pub async fn send_ordered_retry(
+pub async fn send_confirmed_retry(
     adapters: Adapters,
     run: &Run,
     confirmed: ConfirmedRetry,
     interrupt: watch::Receiver<Interrupt>,
 ) -> Result<RunOutcome, Error> {
     let request = RunRequest { confirmed_retry: Some(confirmed), ..RunRequest::default() };
-    let (launch, scope) = prepare_ordered_retry(&adapters, run, request).await?;
+    let (launch, scope) = prepare_retry_launch(&adapters, run, request).await?;
     launch.retry(adapters, Arc::new(ConsentInAdvance), interrupt, scope).await
 }
 
 /// Loads the campaign of a run as `campaign retry` does.
-async fn prepare_ordered_retry(
+async fn prepare_retry_launch(
     adapters: &Adapters,
     run: &Run,
     request: RunRequest,
@@ -194,7 +194,7 @@ async fn prepare_ordered_retry(
 }
 
 /// Finds the gateway's status for a row that was rejected after it was queued or in doubt.
-fn find_refusal_status(snapshot: &Snapshot, row: Row, envelope: u32) -> String {
+fn find_rejection_status(snapshot: &Snapshot, row: Row, envelope: u32) -> String {
     let about = snapshot.states.events().for_row(row).iter().rev().filter(|event| event.envelope == envelope);
     let mut statuses = about.filter_map(|event| match &event.change {
         RowChange::Found { status, .. } => Some(status.clone()),
@@ -209,7 +209,7 @@ impl Session {
         let ledger = self.adapters.ledger.as_ref();
         let run = reload_run(ledger, scope.run).await?;
         let runs = ledger.list_runs(RunFilter::for_campaign(&run.campaign)).await?;
-        self.refuse_retry(&run, &runs)?;
+        self.check_retry_allowed(&run, &runs)?;
         let lock = self.lock_for_run(&run).await?;
         let RetriedRows { rows, snapshot, skipped } = self.select_retried_rows(&run, &runs, scope).await?;
         let (number, errors) = (rows.len() as u64, count_errors(&rows));
@@ -271,16 +271,16 @@ impl Session {
         let mut exclusions = self.find_retry_exclusions(run, runs).await?;
         let (mut skipped, mut sendable) = (SkippedRetries::default(), Vec::new());
         for rejected_row in rows {
-            match exclusions.find_reason(rejected_row.row, rejected_row.phone) {
+            match exclusions.find_reason_or_count(rejected_row.row, rejected_row.phone) {
                 Some(reason) => *skipped.excluded.entry(reason).or_default() += 1,
                 None => sendable.push(rejected_row),
             }
         }
         if let Some(profile) = self.inputs().destination.profile() {
-            refuse_other_reach(run, profile)?;
+            refuse_loopback_change(run, profile)?;
             check_profile(&self.adapters, profile).await?;
         }
-        let (rows, snapshot) = self.remove_delivered(run, snapshot, sendable, &mut skipped).await?;
+        let (rows, snapshot) = self.keep_retryable_rows(run, snapshot, sendable, &mut skipped).await?;
         let (number, unconfirmed) = (rows.len() as u64, skipped.unconfirmed);
         let accepted = self.launch.request.accept_duplicates;
         if unconfirmed > 0 && (number == 0 || accepted.is_some_and(|accepted| accepted != number)) {
@@ -301,7 +301,7 @@ impl Session {
         let ledger = self.adapters.ledger.as_ref();
         let run = reload_run(ledger, scope.run).await?;
         let runs = ledger.list_runs(RunFilter::for_campaign(&run.campaign)).await?;
-        self.refuse_retry(&run, &runs)?;
+        self.check_retry_allowed(&run, &runs)?;
         let RetriedRows { rows, skipped, .. } = self.select_retried_rows(&run, &runs, scope).await?;
         let again: RoaringBitmap = rows.iter().map(|rejected_row| rejected_row.row.get()).collect();
         let rest = self.survey_rest(&run, |_| Ok(again)).await?;
@@ -329,7 +329,7 @@ impl Session {
 
     /// Asks the gateway about rows with a fallback channel. Returns the rows that can be retried and a fresh snapshot
     /// of the run; counts the other rows in `skipped`.
-    async fn remove_delivered(
+    async fn keep_retryable_rows(
         &self,
         run: &Run,
         snapshot: Snapshot,
@@ -400,7 +400,7 @@ impl Session {
     }
 
     /// Returns an error if no row of a run can be retried now.
-    fn refuse_retry(&self, run: &Run, runs: &[Run]) -> Result<(), Error> {
+    fn check_retry_allowed(&self, run: &Run, runs: &[Run]) -> Result<(), Error> {
         if SingleKind::from_run(run).is_some() {
             return Err(Error::SingleRun { run: run.name() });
         }
@@ -433,7 +433,7 @@ impl Session {
                 let (status, error) = match outcome {
                     Some(OperationOutcome::Rejected { error }) => (String::new(), error.clone()),
                     _ => {
-                        let status = find_refusal_status(snapshot, sent.row, envelope.envelope);
+                        let status = find_rejection_status(snapshot, sent.row, envelope.envelope);
                         (status.clone(), status)
                     }
                 };
@@ -506,13 +506,19 @@ pub(super) struct RetryExclusions {
 }
 
 impl RetryExclusions {
-    /// The reason to skip a row. Without a reason, the message to the row counts towards the caps of its number.
-    pub(super) fn find_reason(&mut self, row: Row, phone: Phone) -> Option<&'static str> {
+    /// Finds the reason to skip a row. If there is none, counts the message towards the caps of the phone number.
+    pub(super) fn find_reason_or_count(&mut self, row: Row, phone: Phone) -> Option<&'static str> {
         let messages = self.messages.entry(phone).or_default();
         let row_reason =
             self.row_exclusions.iter().find(|(_, rows)| rows.contains(row.get())).map(|(reason, _)| *reason);
         let number_reason = || {
-            self.number_exclusions.find_reason(Some(row), phone, find_country(phone), ConsentVerdict::Given, *messages)
+            self.number_exclusions.find_skip_reason(
+                Some(row),
+                phone,
+                find_country(phone),
+                ConsentVerdict::Given,
+                *messages,
+            )
         };
         let reason = row_reason.or_else(number_reason);
         *messages += u32::from(reason.is_none());
@@ -521,16 +527,16 @@ impl RetryExclusions {
 }
 
 impl Session {
-    /// Finds the rows that a retry skips for the reasons of a run. It also finds the rows that other runs of the
-    /// edition sent or cancelled in the meantime.
+    /// Finds the rows that a retry skips: rows that a run would skip now, and rows that other runs of the edition sent
+    /// or cancelled in the meantime.
     pub(super) async fn find_retry_exclusions(&self, run: &Run, runs: &[Run]) -> Result<RetryExclusions, Error> {
         let (ledger, inputs) = (self.adapters.ledger.as_ref(), self.inputs());
         let mut opted_out = NumberSet::new(self.read_suppressed().await?, None);
-        opted_out |= find_opted_out(ledger, inputs).await?.numbers;
+        opted_out |= find_opted_out_numbers(ledger, inputs).await?.numbers;
         let terms = self.sending_terms();
         let number_exclusions = SurveyExclusions {
             opted_out,
-            capped: find_capped(Some(ledger), inputs).await?,
+            capped: find_capped_numbers(Some(ledger), inputs).await?,
             countries: terms.allowed_countries(&inputs.campaign.brief, inputs.destination.profile()),
             ..self.find_sent_elsewhere(run, runs).await?
         };
@@ -545,7 +551,7 @@ impl Session {
         let CompiledCampaign { mut reader, recipe, .. } = open_frozen_list(&frozen).await?;
         let finder = required.as_ref().map(|consents| self.inputs().find_consent_columns(consents, reader.header()));
         let finder = finder.transpose()?;
-        let rules = match self.is_paced() {
+        let rules = match self.applies_rate_and_hours() {
             true => {
                 let (terms, brief) = (self.sending_terms(), &frozen.inputs.brief);
                 sending_rules(&terms, &self.inputs().destination, run, brief, reader.header())?

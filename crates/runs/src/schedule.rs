@@ -20,7 +20,7 @@ use super::plan::{Digest, check_profile};
 use super::ports::confirm;
 use super::{
     Adapters, Consent, Error, Inputs, ListSurvey, Proposal, ProtectedFiles, ScheduleRefusal, SkippedOccurrence,
-    check_schedule, current_person, find_schedule, find_schedule_damage, inputs, list_recent_occurrences,
+    current_person, find_schedule, find_schedule_damage, find_schedule_problems, inputs, list_recent_occurrences,
     load_schedule, read_destination_key, run_blocking, survey_list,
 };
 use campaign_core::calendar::{Occurrence, Schedule};
@@ -62,7 +62,7 @@ impl ScheduleActivation {
     pub async fn review(adapters: &Adapters, file: &Path, strays: Option<Vec<StrayCopies>>) -> Result<Self, Error> {
         let now = (adapters.clock)();
         let refuse = |refusal| Err(Error::Schedule(refusal));
-        let undated = load_undated(file)?;
+        let undated = load_undated_campaign(file)?;
         let Some(schedule) = undated.schedule.clone() else {
             return refuse(ScheduleRefusal::None { file: file.to_owned() });
         };
@@ -166,8 +166,8 @@ impl ConfirmedActivation {
     }
 }
 
-/// Pauses, resumes or removes an active schedule. A ledger that does not contain all sent messages of the campaign
-/// cannot be used to resume it.
+/// Pauses, resumes or removes an active schedule. A schedule cannot be resumed if there are signs that the ledger lacks
+/// sent messages of the campaign.
 ///
 /// # Errors
 /// If no active schedule has this name, or the ledger fails or is refused.
@@ -225,7 +225,7 @@ impl fmt::Display for ScheduleChange {
 ///
 /// # Errors
 /// If the campaign has errors, all of which are returned.
-pub(super) fn load_undated(file: &Path) -> Result<Campaign, Error> {
+pub(super) fn load_undated_campaign(file: &Path) -> Result<Campaign, Error> {
     let loaded = inputs::load_with_tables(file, CampaignDay::Coming(Date::ZERO), PathScope::Anywhere);
     let is_valid = !loaded.findings.iter().any(Finding::is_error);
     loaded.value.filter(|_| is_valid).ok_or(Error::Findings(loaded.findings))
@@ -251,7 +251,7 @@ pub(super) fn campaign_digest(campaign: &Campaign) -> String {
 
 /// Loads the campaign of an active schedule, if its file and texts are unchanged.
 pub fn load_active_campaign(active: &ActiveSchedule) -> Option<Campaign> {
-    load_undated(Path::new(&active.file)).ok().filter(|now| campaign_digest(now) == active.digest)
+    load_undated_campaign(Path::new(&active.file)).ok().filter(|now| campaign_digest(now) == active.digest)
 }
 
 /// Finds the active schedule of a campaign, and returns an error if the campaign has changed since the activation.
@@ -289,7 +289,7 @@ pub(super) fn format_addresses(destination: &Destination) -> String {
 ///
 /// A new key or rate of the gateway is not a change.
 pub(super) fn find_schedule_change(active: &ActiveSchedule, inputs: &Inputs) -> Option<ScheduleChange> {
-    match load_undated(Path::new(&active.file)) {
+    match load_undated_campaign(Path::new(&active.file)) {
         Err(_) => Some(ScheduleChange::Unreadable),
         Ok(now) if campaign_digest(&now) != active.digest => Some(ScheduleChange::Campaign),
         Ok(_) if inputs.campaign.brief.gateway != active.gateway => Some(ScheduleChange::Addresses),
@@ -386,7 +386,7 @@ impl ScheduleView {
             (None, Err(change)) => (ScheduleStatus::Changed(change), None),
         };
         let findings = match state {
-            ScheduleStatus::Changed(ScheduleChange::Unreadable) => check_schedule(adapters, &active).await?,
+            ScheduleStatus::Changed(ScheduleChange::Unreadable) => find_schedule_problems(adapters, &active).await?,
             _ => Vec::new(),
         };
         let due = schedule.as_ref().filter(|_| state == ScheduleStatus::Active);
@@ -441,7 +441,7 @@ mod tests {
         let sms = "channels:\n  - sms: { signature: Olena, message: { file: hello.txt } }\n";
         fs::write(&file, format!("name: sale\n{keys}recipients: {{ file: sale.csv }}\n{sms}")).unwrap();
         fs::write(folder.path().join("hello.txt"), "Hello").unwrap();
-        let digest = campaign_digest(&load_undated(&file).unwrap());
+        let digest = campaign_digest(&load_undated_campaign(&file).unwrap());
         assert_eq!(digest, "479cef6f73aca044db449f54043d72a3c2a48f021be38adbcdbc28034114909d");
         let active = ActiveSchedule {
             name: "sale".to_owned(),

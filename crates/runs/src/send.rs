@@ -69,7 +69,7 @@ impl Session {
             Some(snapshot) => snapshot,
             None => Snapshot::load(ledger, &run, false).await?,
         };
-        let snapshot = match self.reconcile_first(&run, lease, gateway.as_ref(), &snapshot).await? {
+        let snapshot = match self.reconcile_at_start(&run, lease, gateway.as_ref(), &snapshot).await? {
             true => Snapshot::load(ledger, &run, false).await?,
             false => snapshot,
         };
@@ -84,7 +84,7 @@ impl Session {
         };
         let snapshot = if skipped > 0 { Snapshot::load(ledger, &run, false).await? } else { snapshot };
         let rows_to_check = RowsToJudge { run: &run, lease, snapshot: &snapshot, header: compiled.reader.header() };
-        let skipped = self.skip_without_consent(rows_to_check, consents.as_ref()).await?;
+        let skipped = self.skip_rows_without_consent(rows_to_check, consents.as_ref()).await?;
         let snapshot = if skipped > 0 { Snapshot::load(ledger, &run, false).await? } else { snapshot };
         let hook = self.launch.hook.as_ref().or(receipts.as_ref().map(|receipts| &receipts.hook));
         let hook = hook.map(|hook| hook.for_run(run.name()));
@@ -94,7 +94,7 @@ impl Session {
             interrupt: &self.interrupt,
             terms: &terms,
             destination: &inputs.destination,
-            is_paced: self.is_paced(),
+            is_paced: self.applies_rate_and_hours(),
             gateway: Arc::clone(&gateway),
             hook,
             late_opt_outs: SuppressionWatch::start(inputs),
@@ -108,7 +108,7 @@ impl Session {
         self.expire_run(&run, lease, &mut ending).await?;
         tracing::info!(run = run.name(), stopped = ending.stopped.is_some(), "sent");
         if can_reconcile_at_end(&ending) {
-            self.reconcile_last(&run, lease, gateway.as_ref(), &mut ending).await?;
+            self.reconcile_at_end(&run, lease, gateway.as_ref(), &mut ending).await?;
         }
         let played = match connection.into_sandbox() {
             Some(sandbox) => self.play_scenario(&run, sandbox, gateway.as_ref(), receipts, &mut ending).await?,
@@ -171,14 +171,17 @@ impl Session {
     /// The terms to store for reports.
     pub(super) fn stored_terms(&self) -> RunTerms {
         let (terms, destination) = (self.sending_terms(), &self.inputs().destination);
-        let rate =
-            destination.limit_delivery(terms.delivery).rate.filter(|_| self.is_paced()).and_then(Rate::per_second);
+        let rate = destination
+            .limit_delivery(terms.delivery)
+            .rate
+            .filter(|_| self.applies_rate_and_hours())
+            .and_then(Rate::per_second);
         let currency = destination.profile().and_then(|profile| profile.currency.clone());
         RunTerms { rate, budget: terms.limits, currency }
     }
 
     /// Whether the rate and the sending hours are observed: always in a live run, but in a rehearsal only in real time.
-    pub(super) fn is_paced(&self) -> bool {
+    pub(super) fn applies_rate_and_hours(&self) -> bool {
         self.inputs().destination.is_live() || self.launch.request.real_time
     }
 }
@@ -309,7 +312,7 @@ impl RunSender<'_> {
             limits: breaker_limits(&delivery, destination, self.terms.keep_going),
             proven: proven || self.is_retry || snapshot.has_accepted(),
             first_messages: if destination.is_live() { WARM_UP_TIMEOUT } else { Duration::ZERO },
-            sharing: job.shards.as_ref().map(|_| self.shared_pace(run, rate)),
+            sharing: job.shards.as_ref().map(|_| self.shared_rate_limit(run, rate)),
             opt_outs: Arc::new(run_opt_outs(run, destination, self.adapters.clock)),
             is_attended: false,
         }
@@ -323,7 +326,7 @@ impl RunSender<'_> {
 
     /// The rate limit that processes sharing a run observe together: the campaign's rate, if it is below the account's
     /// rate.
-    fn shared_pace(&self, run: &Run, rate: Option<f64>) -> SharedPace {
+    fn shared_rate_limit(&self, run: &Run, rate: Option<f64>) -> SharedPace {
         let account_rate = self.destination.account_rate().per_second();
         let run_rate = rate.filter(|rate| account_rate.is_none_or(|account| *rate < account));
         SharedPace {
@@ -436,8 +439,8 @@ impl Session {
 }
 
 impl Session {
-    /// Whether rows of a run that is no longer being sent are skipped because it expired. Expired retries do not count:
-    /// their rows keep the earlier state.
+    /// Whether rows of a run were skipped because the run expired. The run must no longer be sending. Expired retries
+    /// do not count: their rows keep the earlier state.
     async fn has_expired_rows(&self, run: &Run) -> Result<bool, Error> {
         let ledger = self.adapters.ledger.as_ref();
         if ledger.load_excluded_rows(run.key).await?.sets().all(|(_, reason, _)| reason != EXPIRED) {
@@ -448,7 +451,7 @@ impl Session {
         Ok(expired.any(|(_, _, rows)| rows.iter().any(|row| snapshot.row_state(Row::new(row)) == RowState::Skipped)))
     }
 
-    /// Skips rows that can still be sent and match `is_meant`. Returns the number of rows that were skipped.
+    /// Skips rows that can still be sent and that `is_selected` selects. Returns the number of rows that were skipped.
     ///
     /// # Errors
     /// If the copies of the run cannot be read, the ledger fails, or another process has the run.
@@ -458,7 +461,7 @@ impl Session {
         lease: Lease,
         snapshot: &Snapshot,
         reason: &'static str,
-        is_meant: impl Fn(&Recipe, &RecordRef<'_>) -> bool + Send + 'static,
+        is_selected: impl Fn(&Recipe, &RecordRef<'_>) -> bool + Send + 'static,
     ) -> Result<u64, Error> {
         let ledger = self.adapters.ledger.as_ref();
         let open = list_open_rows(run, snapshot);
@@ -470,7 +473,7 @@ impl Session {
             let (mut chunk, mut rows) = (Chunk::new(), Vec::new());
             while compiled.reader.read_chunk(&mut chunk).map_err(|finding| Error::Findings(vec![*finding]))? {
                 let open = chunk.iter().filter(|record| open.contains(record.row.get()));
-                rows.extend(open.filter(|record| is_meant(&compiled.recipe, record)).map(|record| record.row));
+                rows.extend(open.filter(|record| is_selected(&compiled.recipe, record)).map(|record| record.row));
             }
             Ok::<_, Error>(rows)
         });
@@ -496,7 +499,7 @@ pub(super) async fn open_frozen_list(
 }
 
 /// Refuses to begin a run after the campaign's `until`, when all recipients would be skipped.
-pub(super) fn refuse_expired(inputs: &Inputs, now: Timestamp) -> Result<(), Error> {
+pub(super) fn refuse_expired_campaign(inputs: &Inputs, now: Timestamp) -> Result<(), Error> {
     check_until_passed(&inputs.campaign, now).map_or(Ok(()), |finding| Err(Error::Findings(vec![finding])))
 }
 
@@ -531,8 +534,8 @@ struct FeedSource {
 }
 
 impl FeedSource {
-    /// Opens a feed of the rows that are still planned after this many rows were begun.
-    async fn open_feed(self, begun_envelopes: u64) -> Result<Feed, Stop> {
+    /// Opens a feed of the rows that are still planned, after this many rows were sent.
+    async fn open_feed(self, sent_rows: u64) -> Result<Feed, Stop> {
         let Self { ledger, run, frozen, selection, shards } = self;
         let failed = |error: String| Stop::new(StopKind::Ledger, error);
         let snapshot = Snapshot::load(ledger.as_ref(), &run, true).await.map_err(|error| failed(error.to_string()))?;
@@ -543,7 +546,7 @@ impl FeedSource {
             Some(_) => Arc::new(FrozenRun::load(ledger.as_ref(), &run).await.map_err(|_| unreadable())?),
         };
         let compiled = open_frozen_list(&frozen).await.map_err(|_| unreadable())?;
-        let limit = selection.limit.map(|limit| limit.saturating_sub(begun_envelopes));
+        let limit = selection.limit.map(|limit| limit.saturating_sub(sent_rows));
         let SendSelection { rows, hook, hours, prices, .. } = selection;
         let selection = SendSelection { rows, limit, hook, hours, prices, ..SendSelection::from_snapshot(&snapshot) };
         Ok(match shards {

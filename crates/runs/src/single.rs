@@ -159,7 +159,7 @@ impl SingleOperation {
         Self { block_request, ..Self::from_key(key, SingleKind::Lookup, phone, destination) }
     }
 
-    /// Creates a test message with the campaign's destination, opt-outs and sending hours, which does not count as a
+    /// Creates a test message with the campaign's destination, opt-outs and sending hours. A test does not count as a
     /// message of the campaign. Confirmation is requested later.
     ///
     /// # Errors

@@ -107,8 +107,8 @@ fn list_files<'f>(campaign: &'f Campaign, profile: Option<&'f Profile>) -> impl 
     campaign.suppress.iter().chain(profile.into_iter().flat_map(|profile| &profile.suppress))
 }
 
-/// The states of the suppression files of a campaign and its profile.
-pub(super) fn find_file_states(campaign: &Campaign, profile: Option<&Profile>) -> FileStates {
+/// Reads the states of the suppression files of a campaign and its profile.
+pub(super) fn read_file_states(campaign: &Campaign, profile: Option<&Profile>) -> FileStates {
     list_files(campaign, profile).map(|file| file.file.read_state()).collect()
 }
 
@@ -209,7 +209,7 @@ struct KnownOptOuts {
 impl SuppressionWatch {
     /// Watches the files from the time at which these inputs first read them. `None` if no file applies.
     pub(super) fn start(inputs: &Arc<Inputs>) -> Option<Arc<dyn LateOptOuts>> {
-        let files = find_file_states(&inputs.campaign, inputs.destination.profile());
+        let files = read_file_states(&inputs.campaign, inputs.destination.profile());
         if inputs.campaign.brief.purpose == Purpose::Service || files.is_empty() {
             return None;
         }
@@ -223,10 +223,10 @@ impl SuppressionWatch {
         if known.checked_at.is_some_and(|at| at.elapsed() < CHECK_INTERVAL) {
             return Ok(());
         }
-        let states = match self.read_changed(known.states.clone()).await {
+        let states = match self.read_if_changed(known.states.clone()).await {
             Err(_) => {
                 sleep(RETRY_DELAY).await;
-                self.read_changed(known.states.clone()).await?
+                self.read_if_changed(known.states.clone()).await?
             }
             Ok(read) => read,
         };
@@ -239,11 +239,11 @@ impl SuppressionWatch {
     }
 
     /// Reads the files if their states differ from `known`.
-    async fn read_changed(&self, known: Option<FileStates>) -> Result<Option<(FileStates, RoaringTreemap)>, String> {
+    async fn read_if_changed(&self, known: Option<FileStates>) -> Result<Option<(FileStates, RoaringTreemap)>, String> {
         let inputs = Arc::clone(&self.inputs);
         let read = run_blocking(move || {
             let profile = inputs.destination.profile();
-            let states = find_file_states(&inputs.campaign, profile);
+            let states = read_file_states(&inputs.campaign, profile);
             if known.as_ref() == Some(&states) {
                 return Ok(None);
             }

@@ -170,15 +170,16 @@ impl TestOrder<'_> {
         }
         refuse_tests_without_consent(inputs, phones, (adapters.clock)()).await?;
         self.find_approval(&adapters).await?;
-        if self.confirm_hours(&adapters, outside).await? {
+        if self.confirm_outside_window(&adapters, outside).await? {
             singles = singles.into_iter().map(SingleOperation::without_hours).collect();
         }
         let tests = SingleOperation::confirm_all(singles, adapters.clone(), consent).await?;
-        Ok(AdmittedTests { tests, _counted: self.count_recipients(&adapters).await? })
+        Ok(AdmittedTests { tests, _counted: self.lock_and_count_recipients(&adapters).await? })
     }
 
-    /// Counts the recipients again under a lock, and uses an approval if the count requires it.
-    async fn count_recipients(&self, adapters: &Adapters) -> Result<Option<CampaignLock>, Error> {
+    /// Takes the lock for counting test recipients, counts the recipients again, and uses an approval if the count
+    /// requires one. Returns the lock, or `None` for a rehearsal.
+    async fn lock_and_count_recipients(&self, adapters: &Adapters) -> Result<Option<CampaignLock>, Error> {
         let (brief, destination) = (&self.inputs.campaign.brief, &self.inputs.destination);
         if !destination.is_live() {
             return Ok(None);
@@ -235,7 +236,7 @@ impl TestOrder<'_> {
 
     /// Asks for confirmation if the window is closed, and returns whether sending outside of the window was confirmed.
     /// An open window needs no confirmation.
-    async fn confirm_hours(&self, adapters: &Adapters, outside: &dyn Consent) -> Result<bool, Error> {
+    async fn confirm_outside_window(&self, adapters: &Adapters, outside: &dyn Consent) -> Result<bool, Error> {
         let Some(rules) = test_hours(self.inputs) else { return Ok(false) };
         let (hours, now) = (build_hours(rules, adapters.clock), (adapters.clock)());
         let closed = self.phones.iter().find_map(|phone| refuse_closed_window(&hours, *phone, now).err());
@@ -247,7 +248,7 @@ impl TestOrder<'_> {
 
 /// A test message that a person orders on the dashboard.
 #[derive(Clone, Debug)]
-pub struct OrderedTest {
+pub struct RequestedTest {
     /// The row. `None` for the first row that would be sent.
     pub row: Option<u32>,
     /// The recipients, each once.
@@ -258,7 +259,7 @@ pub struct OrderedTest {
 ///
 /// # Errors
 /// If the inputs are wrong, or the row has no message.
-pub async fn preview_ordered_test(
+pub async fn preview_requested_test(
     adapters: &Adapters,
     run: &Run,
     row: Option<u32>,
@@ -280,13 +281,13 @@ pub async fn preview_ordered_test(
 ///
 /// # Errors
 /// If nothing was sent, or the ledger cannot be written.
-pub async fn send_ordered_test(
+pub async fn send_requested_test(
     adapters: Adapters,
     run: &Run,
-    OrderedTest { row, recipients }: OrderedTest,
+    RequestedTest { row, recipients }: RequestedTest,
     interrupt: watch::Receiver<Interrupt>,
 ) -> Result<Vec<EndedSingle>, Error> {
-    let (inputs, message) = preview_ordered_test(&adapters, run, row).await?;
+    let (inputs, message) = preview_requested_test(&adapters, run, row).await?;
     let order = TestOrder { inputs: &inputs, message: &message, phones: &recipients };
     let mut admitted = order.admit_all(adapters, &TestsInAdvance, &ConsentInAdvance).await?;
     let mut ended = Vec::new();

@@ -13,7 +13,7 @@ use super::launch::Session;
 use super::ledger_health::refuse_backup;
 use super::plan::check_profile;
 use super::policy::refuse_ignored_opt_outs;
-use super::profiles::refuse_other_reach;
+use super::profiles::refuse_loopback_change;
 use super::send::{RunSender, SendJob, open_frozen_list};
 use super::{Adapters, Connection, Error, RunEvent, load_hook, read_api_key, refuse_other_secret};
 use campaign_engine::delivery::{
@@ -187,7 +187,7 @@ impl Worker {
         let run_observer = Arc::new(move |event| observer(WorkerEvent::RunEvent { run: name.clone(), event }));
         let adapters = Adapters { observer: run_observer, ..self.adapters.clone() };
         refuse_backup(ledger).await?;
-        let profile = adapters.profiles.find_by_account(run, None, &adapters.observer)?;
+        let profile = adapters.profiles.find_run_profile(run, None, &adapters.observer)?;
         if profile.account != run.account {
             return Err(Error::Input(format!(
                 "the profile `{}` has the account `{}` on this machine, but {} is sent through `{}`; set the same \
@@ -198,7 +198,7 @@ impl Worker {
                 run.account
             )));
         }
-        refuse_other_reach(run, &profile)?;
+        refuse_loopback_change(run, &profile)?;
         check_profile(&adapters, &profile).await?;
         if profile.requires_consent && run.suppression.purpose.is_marketing() && !terms.policy.needs_consent {
             return Err(Error::Input(format!(
@@ -304,8 +304,8 @@ impl ShardSender for RunShardSender<'_> {
         self.sender.run_engine(job, compiled).await
     }
 
-    fn note_takeover(&self, run: &Run, shares: usize, doubtful: usize) {
-        tracing::info!(run = run.name(), shares, doubtful, "taken over");
+    fn note_takeover(&self, run: &Run, shards: usize, doubtful: usize) {
+        tracing::info!(run = run.name(), shards, doubtful, "taken over");
         if doubtful > 0 {
             (self.sender.adapters.observer)(RunEvent::DoubtFromBefore { requests: doubtful });
         }

@@ -185,7 +185,8 @@ impl JournalSink {
         }
     }
 
-    /// Starts the lines of the next envelope. Returns `None` if the journal is broken, so nothing may be executed.
+    /// Starts the lines of the next envelope. Returns `None` if the journal is broken, in which case the caller must
+    /// not execute the envelope.
     pub(super) fn start_lines(&self) -> Option<JournalLines> {
         match self {
             JournalSink::Nowhere => Some(JournalLines(None)),

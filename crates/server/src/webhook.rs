@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn each_sender_has_a_separate_limit() {
+    fn each_client_address_has_a_separate_forgery_limit() {
         let limiter = ForgeryLimiter::default();
         let sender = |text: &str| text.parse::<IpAddr>().unwrap();
         let allowed = (0..1_000).filter(|_| limiter.charge_sender(sender("203.0.113.7"))).count();

@@ -87,8 +87,8 @@ pub(super) struct ColumnNames {
 }
 
 impl ColumnNames {
-    /// The columns that templates can use, including columns of the campaign that the list lacks. Such a column is
-    /// reported once, not again for each use.
+    /// The columns that templates can use. This includes columns that the campaign names but the list lacks: a finding
+    /// already reports such a column, so its uses in templates are not reported again.
     pub(super) fn into_columns(self, line: &HeaderLine, settings: &ListSettings) -> NamedColumns {
         let (mut columns, mut names) = (NamedColumns::default(), HashSet::new());
         let from_list = line.headers.iter().zip(&self.names);
@@ -168,7 +168,7 @@ pub(super) fn resolve_columns(
     let phone = names.phone();
     let ColumnNames { names, phones, mut findings, phone_was_named } = names;
     if let Some(column) = line.headers.iter().position(|header| resembles_number(header)) {
-        return Err(vec![no_header(line, column)]);
+        return Err(vec![phone_in_header_finding(line, column)]);
     }
     if let Some(quoted) = find_quoted_lines(line, sample).filter(|_| phone.is_none()) {
         return Err(vec![quoted]);
@@ -214,14 +214,14 @@ pub(super) fn find_title_without_phone_column(line: &HeaderLine, sample: &Chunk)
 fn title_finding(line: &HeaderLine, column: usize) -> Finding {
     let header = &line.headers[column];
     if mask_numbers(header) != *header {
-        return no_header(line, column);
+        return phone_in_header_finding(line, column);
     }
     let message = format!("the first row contains a title, `{header}`, instead of column headers");
     let finding = Finding::new(&rules::RECIPIENTS_NO_HEADER, message).at(line.header_place(column));
     finding.help("delete the rows above the header")
 }
 
-fn no_header(line: &HeaderLine, column: usize) -> Finding {
+fn phone_in_header_finding(line: &HeaderLine, column: usize) -> Finding {
     Finding::new(&rules::RECIPIENTS_NO_HEADER, "the first row contains a phone number instead of column headers")
         .at(line.header_place(column))
         .help("add a header row above it, for example `phone,first_name`")

@@ -31,7 +31,7 @@ pub(super) struct FileExcerpt<'a> {
 }
 
 impl<'a> FileExcerpt<'a> {
-    /// A place that stands for the whole file, without an excerpt.
+    /// An excerpt without bytes, which stands for the whole file.
     pub(super) fn whole_file(file: &'a Path) -> Self {
         Self { file, line: 1, raw: b"" }
     }
@@ -107,9 +107,9 @@ pub(super) fn unreadable_file(file: &Path, error: &io::Error) -> Finding {
         .at(FileExcerpt::whole_file(file).place(0..0))
 }
 
-pub(super) fn invalid_utf8(spot: FileExcerpt<'_>, at: usize) -> Finding {
-    Finding::new(&rules::RECIPIENTS_ENCODING, format!("line {} is not valid UTF-8", spot.line_at(at)))
-        .at(spot.place(at..at + 1))
+pub(super) fn invalid_utf8(excerpt: FileExcerpt<'_>, at: usize) -> Finding {
+    Finding::new(&rules::RECIPIENTS_ENCODING, format!("line {} is not valid UTF-8", excerpt.line_at(at)))
+        .at(excerpt.place(at..at + 1))
         .help(format!(
             "correct this line (the rest of the file is valid UTF-8), or save the list again as CSV in UTF-8: {SAVE_AS}"
         ))
@@ -390,8 +390,8 @@ pub(super) fn locked_workbook(file: &Path) -> Finding {
         .help("open it, remove the password (in Excel, `File > Info > Protect Workbook`), and save it")
 }
 
-pub(super) fn large_workbook(file: &Path, subject: &str) -> Finding {
-    file_finding(&rules::RECIPIENTS_TOO_LARGE, file, &format!("is a workbook that is too large: {subject}"))
+pub(super) fn large_workbook(file: &Path, reason: &str) -> Finding {
+    file_finding(&rules::RECIPIENTS_TOO_LARGE, file, &format!("is a workbook that is too large: {reason}"))
         .help("delete unused sheets and columns, or save the sheet as CSV in UTF-8")
 }
 
@@ -451,11 +451,11 @@ pub(super) fn cell_errors(file: &Path, sheet: &str, cells: u64, rows: &[u32], te
         .help("fix the formulas in these cells; otherwise, messages that use them will contain the error")
 }
 
-/// Formats the first 20 row numbers, and the number of all other rows.
-pub(super) fn format_rows(rows: &[u32], all: usize) -> String {
+/// Formats the first 20 of `total` row numbers, and the number of the remaining rows.
+pub(super) fn format_rows(rows: &[u32], total: usize) -> String {
     const NAMED: usize = 20;
     let first: Vec<String> = rows.iter().take(NAMED).map(u32::to_string).collect();
-    match all.saturating_sub(NAMED) {
+    match total.saturating_sub(NAMED) {
         0 => first.join(", "),
         more => format!("{} and {more} more", first.join(", ")),
     }
@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn place_is_short_and_printable() {
+    fn place_excerpt_is_short_and_printable() {
         let mut raw = vec![b'x'; 1 << 20];
         raw[0] = 0x1b;
         let spot = FileExcerpt { file: Path::new("list.csv"), line: 1, raw: &raw };

@@ -29,12 +29,12 @@ pub use decoding::{
 pub use number_file::NumberColumns;
 pub use phone_columns::PhoneColumns;
 pub use phones::{
-    PhoneProblem, ValidNumber, example_mobiles, expand_scientific_notation, parse_number, parse_phone_number,
+    PhoneProblem, ValidNumber, example_mobile_numbers, expand_scientific_notation, parse_number, parse_phone_number,
 };
 pub use raw_records::RECORD_LIMIT;
 pub use reader::{
-    Chunk, RecipientReader, RecordFields, RecordRef, RejectedList, SeenNumbers, clean_cell, is_shortened, read_columns,
-    read_rows, trim_cell,
+    Chunk, RecipientReader, RecordFields, RecordRef, RejectedList, SeenNumbers, clean_cell, is_shortened_number,
+    read_columns, read_rows, trim_cell,
 };
 pub use records::{CELL_LIMIT, contains_row, write_with_erased_rows};
 pub use suggestion::{ColumnSuggestion, LAST_HEADER_ROW, ListPlace, find_list, suggest_columns};

@@ -125,7 +125,7 @@ impl NumberColumns {
 
     /// Keeps only the preferred column.
     #[must_use]
-    pub fn into_preferred(mut self) -> Self {
+    pub fn into_preferred_column(mut self) -> Self {
         self.columns.truncate(1);
         self
     }
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn unusable_number_in_another_phone_column_is_a_problem() {
+    fn invalid_number_in_another_phone_column_is_reported() {
         for second in ["0501234562", "3.80501E+11", "+380501234562, +380501234563", "Olha +380501234562"] {
             let text = format!("phone,phone_2\n+380501234561,\"{second}\"\n");
             assert_eq!(read_text(&text, "").0, [(2, Some(1)), (2, None)], "{second}");
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn other_columns_are_not_read() {
+    fn non_phone_columns_are_not_read() {
         for (header, cell) in [
             ("name", "Olha"),
             ("id", "1000000001"),

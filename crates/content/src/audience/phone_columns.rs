@@ -51,11 +51,11 @@ impl PhoneColumns {
                 _ => {}
             }
         }
-        chosen.map_err(|problem| if self.is_header(fields) { PhoneProblem::Header } else { problem })
+        chosen.map_err(|problem| if self.repeats_header(fields) { PhoneProblem::Header } else { problem })
     }
 
     /// Whether the preferred phone column of a row repeats the header instead of containing a number.
-    fn is_header(&self, fields: RecordFields<'_>) -> bool {
+    fn repeats_header(&self, fields: RecordFields<'_>) -> bool {
         let (cell, header) = (fields.get(self.first).trim(), self.header.as_str());
         !cell.is_empty() && (cell == header || cell.len() < 100 && cell.to_lowercase() == header.to_lowercase())
     }

@@ -49,7 +49,7 @@ pub fn parse_number(text: &str, region: Option<Region>) -> Result<ValidNumber, P
 
 /// Mobile numbers of a region for made-up recipients, always in the same order. If no region is given, the numbers are
 /// Ukrainian.
-pub fn example_mobiles(region: Option<Region>) -> impl Iterator<Item = Phone> {
+pub fn example_mobile_numbers(region: Option<Region>) -> impl Iterator<Item = Phone> {
     /// The Ukrainian number that precedes the examples.
     const UKRAINIAN: u64 = 380_500_000_000;
     let library = region.filter(|region| *region != Region::UKRAINE).map(Region::to_library_region);
@@ -339,7 +339,7 @@ impl DialledDigits {
                 _ => return Err(explain_character(text, character)),
             }
         }
-        number.check(text, separated)
+        number.check_digit_count(text, separated)
     }
 
     /// Parses a cell of ASCII digits that may follow a plus sign: a fast path for most cells. `None` for other cells.
@@ -363,11 +363,11 @@ impl DialledDigits {
         self.len > SHORT + 1
     }
 
-    fn check(self, text: &str, separated: bool) -> Result<Self, PhoneProblem> {
+    fn check_digit_count(self, text: &str, has_separators: bool) -> Result<Self, PhoneProblem> {
         if self.len == 0 {
             return Err(PhoneProblem::Empty);
         }
-        if separated {
+        if has_separators {
             check_parts(text)?;
         }
         if self.len <= Self::MAX_LENGTH {
@@ -462,7 +462,8 @@ pub(super) fn is_scientific(text: &str) -> bool {
     PowerOfTen::parse(text).is_some()
 }
 
-/// The digits of a number in scientific notation, such as `3.80501234538E+11`. `None` if a digit is missing.
+/// The digits of a number in scientific notation, such as `3.80501234538E+11`. `None` if digits are missing, or if the
+/// text is not in this notation.
 pub fn expand_scientific_notation(text: &str) -> Option<String> {
     let PowerOfTen { plus, whole, fraction, exponent } = PowerOfTen::parse(text)?;
     let (digits, rest) = fraction.split_at_checked(exponent.parse().ok()?)?;
@@ -667,13 +668,13 @@ mod tests {
     fn regions_have_example_mobile_numbers() {
         for code in ["UA", "PL", "US", "GB", "KZ"] {
             let home: Region = code.parse().unwrap();
-            let examples: Vec<Phone> = example_mobiles(Some(home)).take(50).collect();
+            let examples: Vec<Phone> = example_mobile_numbers(Some(home)).take(50).collect();
             assert_eq!(examples.len(), 50, "{code}");
             for phone in examples {
                 assert_eq!(parse_phone_number(&format!("+{phone}"), None), Ok(phone), "{code}");
             }
         }
-        assert_eq!(example_mobiles(None).next().map(Phone::to_u64), Some(380_500_000_001));
+        assert_eq!(example_mobile_numbers(None).next().map(Phone::to_u64), Some(380_500_000_001));
     }
 
     #[test]

@@ -134,7 +134,7 @@ impl<R: Read> RecordInput<R> {
                 }
             }
             bytes.clear();
-            match read_some(&mut self.input, &mut self.block) {
+            match read_despite_interrupts(&mut self.input, &mut self.block) {
                 Ok(0) | Err(_) => return behind_quote,
                 Ok(count) => bytes.extend_from_slice(&self.block[..count]),
             }
@@ -197,7 +197,7 @@ impl<R: Read> RecordInput<R> {
         self.parser_end -= self.start;
         self.start = 0;
         self.last = (0, self.line);
-        let count = read_some(&mut self.input, &mut self.block)?;
+        let count = read_despite_interrupts(&mut self.input, &mut self.block)?;
         self.window.extend_from_slice(&self.block[..count]);
         self.ended = count == 0;
         Ok(())
@@ -217,7 +217,7 @@ impl<R: Read> Read for RecordInput<R> {
     }
 }
 
-fn read_some(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+fn read_despite_interrupts(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match input.read(buffer) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

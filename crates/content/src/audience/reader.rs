@@ -319,7 +319,7 @@ pub fn clean_cell(cell: &str) -> &str {
 }
 
 /// Whether a spreadsheet shortened a number to scientific notation, which loses the last digits.
-pub fn is_shortened(cell: &str) -> bool {
+pub fn is_shortened_number(cell: &str) -> bool {
     let Some((number, power)) = cell.split_once(['E', 'e']) else { return false };
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let (whole, fraction) = number.split_once(['.', ',']).unwrap_or((number, "0"));
@@ -619,10 +619,10 @@ mod column_tests {
     #[test]
     fn shortened_number_is_distinguished_from_other_text() {
         for cell in ["3,80501E+11", "3.80501E+11", "7E14", "7.8e+14"] {
-            assert!(is_shortened(cell), "{cell}");
+            assert!(is_shortened_number(cell), "{cell}");
         }
         for cell in ["", "E", "380501234567", "E+11", "3,8E", "12E-3", "SALE2", "1.E5", "a1E5"] {
-            assert!(!is_shortened(cell), "{cell}");
+            assert!(!is_shortened_number(cell), "{cell}");
         }
     }
 

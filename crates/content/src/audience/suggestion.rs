@@ -310,12 +310,12 @@ impl ListPlace {
         is_phone_header(&self.phone)
     }
 
-    /// A finding that the row read as headers looks like a title; `read` is the cell of that row above the phone
+    /// A finding that the row used as the header looks like a title; `title` is the cell of that row above the phone
     /// numbers, if known.
-    pub fn title_finding(&self, rule: &'static Rule, read: Option<&str>) -> Finding {
-        let read = read.map_or_else(|| "the first row".to_owned(), |read| format!("`{read}`"));
+    pub fn title_finding(&self, rule: &'static Rule, title: Option<&str>) -> Finding {
+        let title = title.map_or_else(|| "the first row".to_owned(), |title| format!("`{title}`"));
         let message = format!(
-            "{read} looks like a title; the phone numbers are under the header `{}` in row {}",
+            "{title} looks like a title; the phone numbers are under the header `{}` in row {}",
             self.phone, self.header_row
         );
         Finding::new(rule, message)

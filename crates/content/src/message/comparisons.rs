@@ -75,7 +75,7 @@ pub fn find_condition_checks(text: &NamedTemplate) -> Vec<ConditionCheck> {
     checks
 }
 
-/// The conditions on cells in an expression that is a condition.
+/// The checks of cells in the expression of a condition.
 pub(super) fn find_checks_in_condition(condition: &[TemplateToken<'_>], source: &str) -> Vec<ConditionCheck> {
     ExpressionParser::new(condition, source).find_checks(true)
 }
@@ -159,7 +159,7 @@ impl<'t, 's> ExpressionParser<'t, 's> {
         if let Some(value) = self.parse_expression(0)
             && self.at == self.tokens.len()
         {
-            self.check_truth(&value);
+            self.record_truth_test(&value);
         }
         let Self { checks, uses, .. } = self;
         let use_count = |column: &ColumnName| uses.iter().filter(|used| *used == column).count();
@@ -221,7 +221,7 @@ impl<'t, 's> ExpressionParser<'t, 's> {
                     "is" => self.parse_test()?,
                     symbol => {
                         let right = self.parse_expression(operator.powers.1)?;
-                        self.combine(&value, symbol, &right, &self.span_from(start))
+                        self.check_operation(&value, symbol, &right, &self.span_from(start))
                     }
                 };
                 value = ParsedValue { kind, span: self.span_from(start) };
@@ -267,7 +267,7 @@ impl<'t, 's> ExpressionParser<'t, 's> {
             TokenKind::Name("none" | "None" | "null") => ValueKind::Unknown,
             TokenKind::Name("not") => {
                 let value = self.parse_expression(NOT_POWER)?;
-                self.check_truth(&value);
+                self.record_truth_test(&value);
                 ValueKind::Unknown
             }
             TokenKind::Name(name) => self.parse_name(name)?,
@@ -362,7 +362,7 @@ impl<'t, 's> ExpressionParser<'t, 's> {
     fn parse_ternary(&mut self) -> Option<()> {
         let was_in_condition = std::mem::replace(&mut self.in_condition, true);
         let condition = self.parse_expression(0)?;
-        self.check_truth(&condition);
+        self.record_truth_test(&condition);
         self.in_condition = was_in_condition;
         if !self.skip_name("else") {
             return None;
@@ -406,11 +406,17 @@ impl<'t, 's> ExpressionParser<'t, 's> {
     }
 
     /// Checks an operation, and returns the kind of its result.
-    fn combine(&mut self, left: &ParsedValue, symbol: &str, right: &ParsedValue, span: &Range<usize>) -> ValueKind {
+    fn check_operation(
+        &mut self,
+        left: &ParsedValue,
+        symbol: &str,
+        right: &ParsedValue,
+        span: &Range<usize>,
+    ) -> ValueKind {
         match symbol {
             "and" | "or" => {
-                self.check_truth(left);
-                self.check_truth(right);
+                self.record_truth_test(left);
+                self.record_truth_test(right);
                 ValueKind::Unknown
             }
             "in" | "not in" => {
@@ -430,9 +436,9 @@ impl<'t, 's> ExpressionParser<'t, 's> {
     }
 
     /// Records the use of a value as a condition.
-    fn check_truth(&mut self, value: &ParsedValue) {
+    fn record_truth_test(&mut self, value: &ParsedValue) {
         if let ValueKind::Cell(_) | ValueKind::CellText(_) = value.kind {
-            self.record(value, ConditionKind::IsTruthy, &value.span);
+            self.record_check(value, ConditionKind::IsTruthy, &value.span);
         }
     }
 
@@ -453,11 +459,12 @@ impl<'t, 's> ExpressionParser<'t, 's> {
                 }
                 _ => continue,
             };
-            self.record(cell, kind, span);
+            self.record_check(cell, kind, span);
         }
     }
 
-    /// Checks whether a list, or the cell itself, contains a value of another type.
+    /// Records the check if `cell in list` or `value in cell` involves a number or a boolean, which the text of a cell
+    /// never equals.
     fn check_membership(&mut self, left: &ParsedValue, symbol: &str, right: &ParsedValue, span: &Range<usize>) {
         let (cell, values, is_list) = match &right.kind {
             ValueKind::List(items) => (left, items.as_slice(), true),
@@ -479,7 +486,7 @@ impl<'t, 's> ExpressionParser<'t, 's> {
                 ConditionKind::IsNumber { corrected, is_ordered: false }
             }
         };
-        self.record(cell, kind, span);
+        self.record_check(cell, kind, span);
     }
 
     /// The source of a cell that is converted to the same kind of number as `number`.
@@ -503,7 +510,7 @@ impl<'t, 's> ExpressionParser<'t, 's> {
         quoted + &self.source[end..span.end]
     }
 
-    fn record(&mut self, cell: &ParsedValue, kind: ConditionKind, span: &Range<usize>) {
+    fn record_check(&mut self, cell: &ParsedValue, kind: ConditionKind, span: &Range<usize>) {
         let Some(column) = cell.text_column().filter(|_| self.in_condition) else { return };
         let name = self.source[cell.span.clone()].to_owned();
         self.checks.push(ConditionCheck { name, column: column.clone(), kind, span: span.clone() });

@@ -52,7 +52,7 @@ pub fn compile_condition(expression: &NamedTemplate, names: &TemplateNames) -> R
 fn compile_source(expression: &NamedTemplate, names: &TemplateNames) -> Result<Condition, Vec<TextProblem>> {
     let NamedTemplate { name, source } = expression;
     let whole = NamedTemplate { name: name.clone(), source: format!("{OPEN}{source}{CLOSE}") };
-    if !is_one_expression(&whole.source) {
+    if !is_single_expression(&whole.source) {
         let message = "a condition must be a single expression without tags".to_owned();
         let problem = TextProblem::new(name, source, 0..source.len(), &rules::TEXT_SYNTAX, message);
         return Err(vec![problem.with_help("remove the braces, as in `plan == \"gold\"`".to_owned())]);
@@ -122,7 +122,7 @@ impl RowFilter<'_> {
 }
 
 /// Whether the source is a single expression in a single tag.
-fn is_one_expression(expression: &str) -> bool {
+fn is_single_expression(expression: &str) -> bool {
     let tokens = tokenize(expression);
     let ends = tokens.iter().filter(|token| matches!(token.kind, TokenKind::End { .. })).count();
     // If the tokens end early, tera reports the syntax error.
@@ -133,8 +133,8 @@ fn is_one_expression(expression: &str) -> bool {
 /// none.
 ///
 /// If tera cannot parse the condition, its corrected form is checked.
-fn find_type_mistakes(condition: &NamedTemplate, names: &TemplateNames, is_wrong: bool) -> Vec<TextProblem> {
-    let slips = if is_wrong { SyntaxSlips::find(&condition.source, names) } else { SyntaxSlips::default() };
+fn find_type_mistakes(condition: &NamedTemplate, names: &TemplateNames, failed_to_compile: bool) -> Vec<TextProblem> {
+    let slips = if failed_to_compile { SyntaxSlips::find(&condition.source, names) } else { SyntaxSlips::default() };
     let corrected = slips.apply_corrections(&condition.source);
     let tokens = tokenize(&corrected);
     let [_, expression @ .., _] = tokens.as_slice() else { return Vec::new() };
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn condition_compares_composed_and_separate_accents() {
+    fn condition_matches_composed_and_decomposed_accents() {
         for (expression, cell) in [
             ("code == 'Orl\u{e9}ans'", "Orle\u{301}ans"),
             ("code == 'Orle\u{301}ans'", "Orl\u{e9}ans"),

@@ -324,7 +324,8 @@ impl Instrumenter<'_> {
         rewritten + &source[copied..]
     }
 
-    /// The replacements for those uses in a tag whose values the tag passes on.
+    /// The replacements for the uses in a tag whose values become part of the result of the tag. Uses in conditions and
+    /// keys, and uses with an empty default, are left unchanged.
     fn find_replacements(&mut self, template: &str, source: &str, tag: &[TemplateToken<'_>]) -> Vec<Replacement> {
         let indirect = find_indirect_tokens(tag);
         let mut replacements = Vec::new();
@@ -447,7 +448,8 @@ fn ends_with_key_argument(before: &[TemplateToken<'_>]) -> bool {
     )
 }
 
-/// Whether a following filter returns nothing for an empty value on purpose: `default(value='', boolean=true)`.
+/// Whether a following filter deliberately replaces an empty value with an empty text: `default(value='',
+/// boolean=true)`.
 fn has_empty_default(mut after: &[TemplateToken<'_>]) -> bool {
     while let [
         TemplateToken { kind: TokenKind::Symbol("|"), .. },

@@ -168,19 +168,19 @@ fn long_value_error() -> Error {
 /// Returns the value itself, or an error if the value is too large.
 fn keep_if_small(value: &Value, _: Kwargs, _: &State) -> TeraResult<Value> {
     let mut room = MAX_BYTES;
-    take_room_for_value(value, MAX_DEPTH, &mut room).map(|()| value.clone()).ok_or_else(long_value_error)
+    deduct_value_size(value, MAX_DEPTH, &mut room).map(|()| value.clone()).ok_or_else(long_value_error)
 }
 
-fn take_room_for_value(value: &Value, depth: usize, room: &mut usize) -> Option<()> {
+fn deduct_value_size(value: &Value, depth: usize, room: &mut usize) -> Option<()> {
     let depth = depth.checked_sub(1)?;
     *room = room.checked_sub(value.as_str().map_or(1, str::len))?;
     if let Some(items) = value.as_array() {
-        return items.iter().try_for_each(|item| take_room_for_value(item, depth, room));
+        return items.iter().try_for_each(|item| deduct_value_size(item, depth, room));
     }
     let mut entries = value.as_map().into_iter().flatten();
     entries.try_for_each(|(key, item)| {
         *room = room.checked_sub(key.as_str().map_or(1, str::len))?;
-        take_room_for_value(item, depth, room)
+        deduct_value_size(item, depth, room)
     })
 }
 
@@ -203,7 +203,7 @@ fn join_filter(items: &[Value], kwargs: Kwargs, _: &State) -> TeraResult<String>
     let separator: &str = kwargs.get("sep")?.unwrap_or("");
     let mut room = MAX_BYTES;
     let separators = items.len().saturating_sub(1).saturating_mul(separator.len());
-    let fit = items.iter().try_for_each(|item| take_room_for_value(item, MAX_DEPTH, &mut room));
+    let fit = items.iter().try_for_each(|item| deduct_value_size(item, MAX_DEPTH, &mut room));
     if fit.is_none() || separators > MAX_BYTES {
         return Err(long_value_error());
     }
@@ -364,7 +364,7 @@ fn are_thousands(groups: &[&str], separators: &[char], fraction: Option<&char>) 
     }
 }
 
-/// Converts to hundredths a number that a template calculated.
+/// Converts a number to hundredths. The number is the result of a calculation in a template.
 fn number_to_hundredths(text: &str) -> Result<i128, &'static str> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     // A separator before more than three digits cannot be a thousands separator.

@@ -254,7 +254,7 @@ fn list_grammar_problems(text: &NamedTemplate, names: &TemplateNames, first: Gra
             build_bounded_outline(&corrected).ok().and_then(|_| find_grammar_error(&text.name, &corrected, names));
         wrong.map(place)
     };
-    let rest = rest.filter(|wrong| !slips.overlap(&wrong.span));
+    let rest = rest.filter(|wrong| !slips.cover_start_of(&wrong.span));
     let slips = slips.slips.into_iter().map(|SyntaxSlip { span, message, help }| (span, message, Some(help)));
     let rest = rest.map(|GrammarError { span, message, help }| (span, message, help));
     let problem = |(span, message, help): (Range<usize>, String, Option<String>)| {

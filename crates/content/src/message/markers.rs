@@ -177,7 +177,8 @@ fn add_marks(source: &str, names: &HashSet<String>) -> String {
     marked + &source[copied..]
 }
 
-/// The marked text, if rendering with marks produces the same text.
+/// Parses a rendering with marks. `None` if it differs from `text` in more than the marks and the replacements that the
+/// author requested.
 fn match_marks(marked: &str, text: &str) -> Option<MarkedText> {
     let pieces = split_marks(marked)?;
     // Replacements that the author requested are made after rendering.

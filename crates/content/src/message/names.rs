@@ -85,7 +85,7 @@ impl TemplateNames {
         }
     }
 
-    /// The columns with exactly this header, or else the columns whose header has the same accents in another spelling.
+    /// The columns with exactly this header, or else the columns whose headers differ only in the spelling of accents.
     pub(super) fn find_columns(&self, header: &str) -> Vec<usize> {
         let exact: Vec<usize> = (0..self.headers.len()).filter(|column| self.headers[*column] == header).collect();
         if !exact.is_empty() {
@@ -126,7 +126,7 @@ impl TemplateNames {
         }
     }
 
-    /// The remedy for `recipient["typed"]`.
+    /// The remedy for an unknown header in `recipient["typed"]`.
     pub(super) fn help_for_header(&self, typed: &str) -> String {
         if let Some(index) = self.names.iter().position(|name| name == typed) {
             let header = self.headers.get(index).map_or(typed, String::as_str);

@@ -169,16 +169,16 @@ impl OutlineReader {
         self.blocks > 0
     }
 
-    /// Reads a tag. `read` is the number of source tokens up to the end of the tag.
-    fn read_tag(&mut self, tag: &[TemplateToken<'_>], read: usize) {
+    /// Reads a tag. `tokens_read` is the number of source tokens up to the end of the tag.
+    fn read_tag(&mut self, tag: &[TemplateToken<'_>], tokens_read: usize) {
         let [opening, inner @ .., end] = tag else { return };
         if opening.kind == TokenKind::Print {
             return self.read_expression(inner);
         }
         let [first, arguments @ ..] = inner else { return };
         match first.kind {
-            TokenKind::Name("for") => self.open_loop(arguments, end, read),
-            TokenKind::Name("endfor") => self.close_loop(opening, read - tag.len()),
+            TokenKind::Name("for") => self.open_loop(arguments, end, tokens_read),
+            TokenKind::Name("endfor") => self.close_loop(opening, tokens_read - tag.len()),
             TokenKind::Name("set") => self.read_set(arguments, end, false),
             TokenKind::Name("set_global") => self.read_set(arguments, end, true),
             TokenKind::Name("include") => self.read_include(arguments, OutlineAction::Include),

@@ -13,7 +13,7 @@ use super::engine::{CappedWriter, MAX_BYTES, reset_steps};
 use super::failure::{RenderFailure, explain_failure};
 use super::library::{MeteredTexts, error_place};
 use super::names::{NameMeaning, NameScope, TemplateNames, TemplateNeeds, intern_name};
-use super::tables::spell_keys;
+use super::tables::list_key_spellings;
 use super::tokens::{TemplateToken, TokenKind, is_constant, tokenize};
 use campaign_core::domain::{
     Channel, ChannelField, MessageContent, NamedTemplate, Row, Stage, TextSource, TextViolation, find_text_violation,
@@ -208,7 +208,7 @@ impl CompiledMessages {
         Renderer::new(self)
     }
 
-    /// The content, with the final form of constant texts.
+    /// The content: constant texts in their final form, and all other texts by their index.
     pub fn sources(&self) -> MessageContent<TextSource<'_>> {
         self.content.map_texts(|&place| match self.texts.get(place).map(|text| &text.piece) {
             Some(MessagePiece::Constant(text)) => TextSource::Same(text.sent_text()),
@@ -290,8 +290,8 @@ impl FilledText {
 
 impl<'r> FilledMessage<'r> {
     /// The final text with this index, or an empty text.
-    pub fn text(self, place: usize) -> &'r str {
-        self.texts.get(place).map_or("", FilledText::sent_text)
+    pub fn text(self, index: usize) -> &'r str {
+        self.texts.get(index).map_or("", FilledText::sent_text)
     }
 
     /// The final texts with their fields.
@@ -338,7 +338,10 @@ impl TemplateCells {
         let headers = needs.headers.iter().map(|(header, column)| (header.clone().into(), *column));
         Self {
             by_name: by_name.collect(),
-            by_header: spell_keys(all_headers).chain(headers).map(|(header, column)| (column, header)).collect(),
+            by_header: list_key_spellings(all_headers)
+                .chain(headers)
+                .map(|(header, column)| (column, header))
+                .collect(),
             row: needs.row,
         }
     }

@@ -95,7 +95,7 @@ impl SyntaxSlips {
     }
 
     /// Whether a slip covers the beginning of these bytes of the source.
-    pub(super) fn overlap(&self, span: &Range<usize>) -> bool {
+    pub(super) fn cover_start_of(&self, span: &Range<usize>) -> bool {
         self.slips
             .iter()
             .any(|slip| slip.span.start <= span.start && span.start < slip.span.end.max(slip.span.start + 1))
@@ -130,14 +130,17 @@ impl<'s> SlipFinder<'s> {
     }
 
     /// Records a replacement of bytes and the reason for it.
-    fn push_edit(&mut self, span: Range<usize>, instead: &str, message: String, help: String) {
-        self.found.edits.push((span.clone(), instead.to_owned()));
+    fn push_edit(&mut self, span: Range<usize>, replacement: &str, message: String, help: String) {
+        self.found.edits.push((span.clone(), replacement.to_owned()));
         self.found.push_slip(span, message, help);
     }
 
     fn check_tag(&mut self, is_print: bool, pieces: &[TagPiece]) {
         self.check_blanks(pieces);
-        pieces.iter().filter(|piece| piece.kind == PieceKind::CurlyText).for_each(|piece| self.check_curly_text(piece));
+        pieces
+            .iter()
+            .filter(|piece| piece.kind == PieceKind::CurlyText)
+            .for_each(|piece| self.correct_curly_quotes(piece));
         let pieces: Vec<TagPiece> = pieces.iter().filter(|piece| piece.kind != PieceKind::Blank).cloned().collect();
         let name = if is_print { None } else { Some(self.lowercase_word(pieces.first()).unwrap_or_default()) };
         let rest = match &name {
@@ -169,7 +172,7 @@ impl<'s> SlipFinder<'s> {
         }
     }
 
-    fn check_curly_text(&mut self, piece: &TagPiece) {
+    fn correct_curly_quotes(&mut self, piece: &TagPiece) {
         let source = self.source_of(piece);
         let mut characters = source.chars();
         let (Some(first), Some(_)) = (characters.next(), characters.next_back()) else { return };
@@ -433,7 +436,7 @@ fn split_pieces(source: &str, begin: usize, end: &str) -> Option<(Vec<TagPiece>,
     }
 }
 
-/// The length of a text between straight quotes.
+/// The length of a text in straight quotes, including the quotes.
 fn straight_quote_length(rest: &str, quote: char) -> Option<usize> {
     let mut characters = rest.char_indices().skip(1);
     loop {
@@ -445,7 +448,7 @@ fn straight_quote_length(rest: &str, quote: char) -> Option<usize> {
     }
 }
 
-/// The length of a text between curly quotes, if the text ends within the tag.
+/// The length of a text in curly quotes, including the quotes, if the text ends within the tag.
 fn curly_quote_length(rest: &str, quote: char, end: &str) -> Option<usize> {
     let closing = if "‘’‚".contains(quote) { "’‘'" } else { "”“»\"" };
     let tag = &rest[..rest.find(end)?];

@@ -55,24 +55,24 @@ impl LookupTable {
 
     /// The table as a value for templates. Rows and columns can be selected with composed or separate accents.
     pub(super) fn to_value(&self) -> Value {
-        let columns: Vec<(Key<'static>, usize)> = spell_keys(self.columns.iter().zip(0..)).collect();
+        let columns: Vec<(Key<'static>, usize)> = list_key_spellings(self.columns.iter().zip(0..)).collect();
         let row = |cells: &Vec<String>| {
             let cells = columns
                 .iter()
                 .filter_map(|(key, column)| Some((key.clone(), Value::normal_string(cells.get(*column)?))));
             Value::from(cells.collect::<Map>())
         };
-        Value::from(spell_keys(self.rows.iter()).map(|(key, cells)| (key, row(cells))).collect::<Map>())
+        Value::from(list_key_spellings(self.rows.iter()).map(|(key, cells)| (key, row(cells))).collect::<Map>())
     }
 }
 
 /// Lists the keys in all spellings of their accents. A key's own spelling comes after the other spellings, so that it
 /// takes precedence over them.
-pub(super) fn spell_keys<'n, T: Copy>(
-    named: impl Iterator<Item = (&'n String, T)> + Clone,
+pub(super) fn list_key_spellings<'n, T: Copy>(
+    entries: impl Iterator<Item = (&'n String, T)> + Clone,
 ) -> impl Iterator<Item = (Key<'static>, T)> {
-    let others = named.clone().flat_map(|(name, value)| list_other_spellings(name).map(move |other| (other, value)));
-    others.chain(named.map(|(name, value)| (name.clone(), value))).map(|(name, value)| (name.into(), value))
+    let others = entries.clone().flat_map(|(name, value)| list_other_spellings(name).map(move |other| (other, value)));
+    others.chain(entries.map(|(name, value)| (name.clone(), value))).map(|(name, value)| (name.into(), value))
 }
 
 /// The tables with these names, from the stored texts of a campaign.
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn table_column_matches_in_both_spellings_of_accents() {
+    fn table_column_matches_composed_and_decomposed_accents() {
         for (header, other) in [("R\u{e9}gion", "Re\u{301}gion"), ("Re\u{301}gion", "R\u{e9}gion")] {
             let rows = BTreeMap::from([("Lviv".to_owned(), vec!["Lviv".to_owned(), "west".to_owned()])]);
             let table = Arc::new(LookupTable { columns: vec!["city".to_owned(), header.to_owned()], rows });

@@ -47,7 +47,7 @@ impl Schedule {
         self.grace.max(self.wait_for_file.unwrap_or_default())
     }
 
-    /// Whether an occurrence can still start after the previous run, whose `until` is this moment.
+    /// Whether an occurrence can still start within `grace` if the previous run lasts until `previous_ends`.
     pub fn can_start_after(&self, occurrence: &Occurrence, previous_ends: Timestamp) -> bool {
         occurrence.at.checked_add(self.grace).is_ok_and(|latest| previous_ends < latest)
     }
@@ -98,7 +98,7 @@ impl Occurrence {
     }
 
     /// The scheduled local time: `2026-12-01 10:00`.
-    pub fn format_nominal(&self) -> String {
+    pub fn format_nominal_time(&self) -> String {
         self.nominal.strftime("%Y-%m-%d %H:%M").to_string()
     }
 }
@@ -206,7 +206,7 @@ mod tests {
     /// Lists the next occurrences, each with its scheduled and its actual local time.
     fn list_occurrences(schedule: &Schedule, after: &str, count: usize) -> Vec<String> {
         let reported = |occurrence: Occurrence| {
-            format!("{} = {}", occurrence.format_nominal(), occurrence.local_time().strftime("%m-%d %H:%M %:z"))
+            format!("{} = {}", occurrence.format_nominal_time(), occurrence.local_time().strftime("%m-%d %H:%M %:z"))
         };
         schedule.occurrences_after(moment(after)).take(count).map(reported).collect()
     }

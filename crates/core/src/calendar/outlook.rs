@@ -137,7 +137,7 @@ impl RunLimits<'_> {
             let busy = sending.filter(|run| run.finishes.is_none_or(|finishes| finishes >= occurrence.at));
             let forecast = match busy {
                 // The occurrence waits for the deadline of the previous run.
-                Some(Outlook { ends: Some(ends), .. }) if self.is_worth_waiting(schedule, &occurrence, ends) => {
+                Some(Outlook { ends: Some(ends), .. }) if self.waits_for_previous_run(schedule, &occurrence, ends) => {
                     self.forecast_occurrence(ends.max(occurrence.at))
                 }
                 Some(run) => OccurrenceOutlook::Busy(run.finishes),
@@ -158,7 +158,7 @@ impl RunLimits<'_> {
     }
 
     /// Whether an occurrence waits for the previous run, which ends at this time.
-    fn is_worth_waiting(&self, schedule: &Schedule, occurrence: &Occurrence, ends: Timestamp) -> bool {
+    fn waits_for_previous_run(&self, schedule: &Schedule, occurrence: &Occurrence, ends: Timestamp) -> bool {
         matches!(self.end, Some(RunDeadline::After(_))) && schedule.can_start_after(occurrence, ends)
     }
 
@@ -229,7 +229,7 @@ impl Capacity<'_> {
     /// Simulates sending between two moments.
     fn simulate_sending(&self, messages: u64, from: Timestamp, until: Timestamp) -> SendProgress {
         let (mut at, mut left, mut days) = (from, messages, 0);
-        let mut used = self.per_day.map(|per_day| per_day.count_used(self.sent, from)).unwrap_or_default();
+        let mut used = self.per_day.map(|per_day| per_day.count_usage(self.sent, from)).unwrap_or_default();
         while at < until && left > 0 {
             let next = self.per_day.map_or(until, |per_day| per_day.next_day_start(at).timestamp().min(until));
             let today = self.per_day.map_or(left, |per_day| per_day.remaining_today(used).min(left));
@@ -298,7 +298,7 @@ impl DailyLimits {
     }
 
     /// The part of the limits that an edition has used at this moment.
-    pub fn count_used(&self, sent: &SentByDay, moment: Timestamp) -> DailyUsage {
+    pub fn count_usage(&self, sent: &SentByDay, moment: Timestamp) -> DailyUsage {
         let today = self.local_date(moment);
         let days = sent.range(..today).filter(|(_, messages)| **messages > 0).count();
         DailyUsage { days, today: sent.get(&today).copied().unwrap_or_default() }
@@ -481,7 +481,7 @@ mod tests {
     }
 
     #[test]
-    fn occurrence_waits_for_a_deadline_within_the_grace_period() {
+    fn occurrence_waits_if_the_previous_run_ends_within_grace() {
         let per_day = DailyLimits::new(vec![25], kyiv()).unwrap();
         let daily = schedule(Timing::parse_every("day 10:00").unwrap());
         let no_grace = Schedule { grace: Duration::ZERO, ..daily.clone() };
@@ -550,7 +550,7 @@ mod capacity_tests {
     }
 
     #[test]
-    fn sendable_messages_depend_on_rate_window_and_day() {
+    fn sendable_messages_depend_on_rate_window_and_daily_limit() {
         let (always, office) = (windows(&[]), windows(&["09:00-17:00"]));
         let per_day = DailyLimits::new(vec![100, 300], TimeZone::UTC);
         for (rate, windows, days, from, until, expected) in [
@@ -575,7 +575,7 @@ mod capacity_tests {
 
     proptest! {
         #[test]
-        fn only_open_window_time_counts(hours in 0_u32..23, open in 1_u32..20, minutes in 1_i64..5_000) {
+        fn sendable_messages_count_only_open_window_time(hours in 0_u32..23, open in 1_u32..20, minutes in 1_i64..5_000) {
             let hours = format!("{:02}:00-{:02}:00", hours, (hours + open) % 24);
             let windows = windows(&[&hours]);
             let (from, until) = (at("23T00:00"), at("23T00:00") + Duration::from_secs(60 * minutes.unsigned_abs()));
@@ -619,7 +619,7 @@ mod daily_limit_tests {
             ([(day(22), 10), (day(23), 0), (day(24), 12)].into(), 18, 1),
             ([(day(22), 10), (day(23), 30), (day(24), 50)].into(), 100, 2),
         ] {
-            let used = growing.count_used(&sent, now);
+            let used = growing.count_usage(&sent, now);
             assert_eq!(growing.count_days(messages, used), days, "{sent:?}");
             let capacity = Capacity { rate: None, windows: &always, per_day: Some(&growing), sent: &sent };
             let until = "2027-11-24T12:00:00Z".parse().unwrap();

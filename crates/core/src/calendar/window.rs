@@ -126,10 +126,10 @@ impl Window {
     ///
     /// Plans store the output of `Display`, so that output must not change.
     pub fn format_short(&self) -> String {
-        self.render(&self.days.format_ranges())
+        self.format_with_days(&self.days.format_ranges())
     }
 
-    fn render(&self, days: &str) -> String {
+    fn format_with_days(&self, days: &str) -> String {
         let mut text = self.hours.to_string();
         if self.days != Days::ALL {
             text += &format!(" on {days}");
@@ -190,13 +190,13 @@ impl Windows {
     /// The first moment, from `moment` on, at which all windows are open. `None` if there is no such moment within a
     /// year.
     pub fn next_open_from(&self, moment: Timestamp) -> Option<Timestamp> {
-        self.find_first(moment, true)
+        self.find_first_moment(moment, true)
     }
 
     /// The first moment, from `moment` on, at which a window is closed. `None` if there is no such moment within a
     /// year.
     pub fn next_closed_from(&self, moment: Timestamp) -> Option<Timestamp> {
-        if self.0.is_empty() { None } else { self.find_first(moment, false) }
+        if self.0.is_empty() { None } else { self.find_first_moment(moment, false) }
     }
 
     /// The number of times that the windows open, from `moment` on, until they have been open for `time` in total.
@@ -215,7 +215,7 @@ impl Windows {
         }
     }
 
-    fn find_first(&self, moment: Timestamp, open: bool) -> Option<Timestamp> {
+    fn find_first_moment(&self, moment: Timestamp, open: bool) -> Option<Timestamp> {
         let (mut at, far) = (moment, moment.checked_add(LOOKAHEAD_HOURS.hours()).ok()?);
         while at <= far {
             if self.are_open(at) == open {
@@ -230,7 +230,7 @@ impl Windows {
 impl fmt::Display for Window {
     /// Formats the window as text: `09:00-20:00 on mon, tue, but for 2026-12-25`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.render(&self.days.to_string()))
+        f.write_str(&self.format_with_days(&self.days.to_string()))
     }
 }
 
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn long_run_needs_several_window_openings() {
+    fn window_openings_of_a_long_run_are_counted() {
         let kyiv = TimeZone::get("Europe/Kyiv").unwrap();
         let windows = Windows::new(vec![(window("09:00-20:00", "mon-fri", &[]), kyiv)]);
         let hours = |hours: u64| windows.count_openings(at("2026-11-27T12:00:00Z"), Duration::from_secs(hours * 3_600));

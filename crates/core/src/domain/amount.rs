@@ -48,7 +48,7 @@ impl Amount {
         self.saturating_add(Self { units: other.units.saturating_neg(), ..other })
     }
 
-    /// Formats the amount without trailing zeros, but with at least two decimals.
+    /// Removes trailing zeros from the decimals, but keeps at least two decimals.
     #[must_use]
     pub fn trim_decimals(self) -> Self {
         let (mut units, mut scale) = (self.units_at(2), self.scale.max(2));

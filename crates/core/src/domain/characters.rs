@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_spellings_of_an_accent_are_equal() {
+    fn composed_and_decomposed_accents_convert_both_ways() {
         let (composed, separate) = ("Orl\u{e9}ans", "Orle\u{301}ans");
         for text in [composed, separate] {
             assert_eq!((&*compose_accents(text), &*separate_accents(text)), (composed, separate));

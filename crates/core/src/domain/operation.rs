@@ -113,12 +113,12 @@ const PLACEHOLDER_NAME: &str = "\0";
 
 impl NamedTemplate {
     /// A placeholder for a missing or wrong text, so that the rest of a campaign can be checked.
-    pub fn stand_in() -> Self {
+    pub fn placeholder() -> Self {
         Self { name: PLACEHOLDER_NAME.to_owned(), source: "…".to_owned() }
     }
 
     /// Whether the name belongs to a placeholder.
-    pub fn is_stand_in(name: &str) -> bool {
+    pub fn is_placeholder(name: &str) -> bool {
         name == PLACEHOLDER_NAME
     }
 }

@@ -51,7 +51,7 @@ pub fn measure_sms(text: &str) -> SmsSize {
     let characters = text.chars().count();
     match count_gsm_units(text) {
         Some(units) if units == characters => {
-            SmsSize { encoding: SmsEncoding::Gsm7, units, parts: divide_evenly(units, GSM_SINGLE, GSM_PART) }
+            SmsSize { encoding: SmsEncoding::Gsm7, units, parts: count_even_parts(units, GSM_SINGLE, GSM_PART) }
         }
         Some(units) => {
             let parts =
@@ -63,7 +63,7 @@ pub fn measure_sms(text: &str) -> SmsSize {
             let pairs = text.bytes().filter(|&byte| byte >= 0xf0).count();
             let units = characters + pairs;
             let parts = match pairs {
-                0 => divide_evenly(units, UCS_SINGLE, UCS_PART),
+                0 => count_even_parts(units, UCS_SINGLE, UCS_PART),
                 _ => count_parts(units, UCS_SINGLE, UCS_PART, || text.chars().map(char::len_utf16)),
             };
             SmsSize { encoding: SmsEncoding::Ucs2, units, parts }
@@ -126,8 +126,8 @@ fn count_ascii_units(text: &[u8]) -> Option<usize> {
 }
 
 /// The number of parts that a text of `units` units needs if no character takes two units.
-fn divide_evenly(units: usize, alone: usize, part: usize) -> usize {
-    if units <= alone { usize::from(units > 0) } else { units.div_ceil(part) }
+fn count_even_parts(units: usize, single_capacity: usize, part_capacity: usize) -> usize {
+    if units <= single_capacity { usize::from(units > 0) } else { units.div_ceil(part_capacity) }
 }
 
 /// The number of parts that a text of `units` units needs. `widths` yields the number of units of each character; no

@@ -164,7 +164,7 @@ fn strip_colors(line: &str) -> String {
 
 /// The first line of the location without a BOM, and its underlined part.
 ///
-/// A span over several lines would be drawn as a bracket beside the lines, which hides what matters.
+/// A span over several lines would be drawn as a bracket beside the lines, which does not show the exact location.
 fn find_first_line(place: &SourceLocation) -> (&str, Range<usize>) {
     let text = place.source.text();
     let bom = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };

@@ -78,12 +78,12 @@ pub fn quote_for_shell(word: impl AsRef<OsStr>) -> String {
 
 /// Escapes control characters in a text of this program, which might quote other texts; line breaks and tabs are kept.
 pub fn escape_controls(text: &str) -> String {
-    escape_harmful(text, |c| matches!(c, '\n' | '\t').then_some(c))
+    escape_harmful_characters(text, |c| matches!(c, '\n' | '\t').then_some(c))
 }
 
 /// Escapes control characters in foreign text, including line breaks and tabs.
 pub fn escape_to_one_line(text: &str) -> String {
-    escape_harmful(&text.replace("\r\n", "\n"), |c| match c {
+    escape_harmful_characters(&text.replace("\r\n", "\n"), |c| match c {
         '\n' | '\r' => Some('⏎'),
         '\t' => Some('⇥'),
         _ => None,
@@ -94,12 +94,12 @@ pub fn escape_to_one_line(text: &str) -> String {
 pub fn escape_json_controls(json: &str) -> Cow<'_, str> {
     // `serde_json` already escapes the other control characters in strings. Outside strings, the only control
     // characters are line breaks.
-    if !json.contains(|c| c != '\n' && is_harmful(c)) {
+    if !json.contains(|c| c != '\n' && is_harmful_character(c)) {
         return Cow::Borrowed(json);
     }
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {
-        if c == '\n' || !is_harmful(c) {
+        if c == '\n' || !is_harmful_character(c) {
             text.push(c);
         } else {
             c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| text.push_str(&format!("\\u{unit:04x}")));
@@ -108,12 +108,12 @@ pub fn escape_json_controls(json: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-fn escape_harmful(text: &str, replace: impl Fn(char) -> Option<char>) -> String {
+fn escape_harmful_characters(text: &str, replace: impl Fn(char) -> Option<char>) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match replace(c) {
             Some(c) => escaped.push(c),
-            None if is_harmful(c) => escaped.extend(c.escape_unicode()),
+            None if is_harmful_character(c) => escaped.extend(c.escape_unicode()),
             None => escaped.push(c),
         }
     }
@@ -123,7 +123,7 @@ fn escape_harmful(text: &str, replace: impl Fn(char) -> Option<char>) -> String 
 /// Whether a character is a control character, changes the text direction, ends a line, or is invisible.
 ///
 /// The joiners U+200C and U+200D are allowed: Persian words and many emoji need them.
-fn is_harmful(c: char) -> bool {
+fn is_harmful_character(c: char) -> bool {
     c.is_control()
         || matches!(c,
             '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{feff}'
@@ -273,7 +273,7 @@ mod escaping_tests {
         #[test]
         fn escaping_is_complete_and_idempotent(text in "\\PC*|[\u{0}-\u{2100}]*") {
             let line = escape_to_one_line(&text);
-            prop_assert!(!line.chars().any(is_harmful), "{:?}", line);
+            prop_assert!(!line.chars().any(is_harmful_character), "{:?}", line);
             prop_assert_eq!(escape_controls(&line), line);
         }
 
@@ -282,7 +282,7 @@ mod escaping_tests {
             let json = serde_json::json!({ "error": text });
             let written = format!("{json}\n");
             let escaped = escape_json_controls(&written);
-            prop_assert!(!escaped.trim_end().chars().any(is_harmful), "{:?}", escaped);
+            prop_assert!(!escaped.trim_end().chars().any(is_harmful_character), "{:?}", escaped);
             prop_assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).unwrap(), json);
         }
     }

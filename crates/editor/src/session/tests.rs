@@ -61,10 +61,10 @@ impl Editor {
         for check in self.session.refresh() {
             self.session.accept(check.run().expect("the check is not stopped"));
         }
-        self.take()
+        self.take_changed_diagnostics()
     }
 
-    fn take(&mut self) -> Vec<(String, u32, String)> {
+    fn take_changed_diagnostics(&mut self) -> Vec<(String, u32, String)> {
         let changed = self.session.take_diagnostics();
         let list_findings = |params: PublishDiagnosticsParams| {
             let name = params.uri.path_segments().unwrap().next_back().unwrap().to_owned();
@@ -81,20 +81,20 @@ impl Editor {
     }
 
     /// The position parameters for the end of `needle` in a text.
-    fn at(&self, name: &str, text: &str, needle: &str) -> TextDocumentPositionParams {
+    fn position_after(&self, name: &str, text: &str, needle: &str) -> TextDocumentPositionParams {
         let byte = text.find(needle).unwrap() + needle.len();
         let position = ColumnUnit::Utf16.to_position(text, byte);
         TextDocumentPositionParams::new(TextDocumentIdentifier::new(self.uri(name)), position)
     }
 
     fn completion_labels(&mut self, name: &str, text: &str, needle: &str) -> Vec<String> {
-        let params = self.at(name, text, needle);
+        let params = self.position_after(name, text, needle);
         let list = self.session.complete(&params);
         list.into_iter().flat_map(|list| list.items).map(|item| item.label).collect()
     }
 
     fn hover_text(&mut self, name: &str, text: &str, needle: &str) -> String {
-        let params = self.at(name, text, needle);
+        let params = self.position_after(name, text, needle);
         match self.session.hover(&params).map(|hover| hover.contents) {
             Some(HoverContents::Markup(markup)) => markup.value,
             _ => String::new(),
@@ -103,13 +103,13 @@ impl Editor {
 
     /// The file and the line from 1 of a definition.
     fn definition(&mut self, name: &str, text: &str, needle: &str) -> Option<(String, u32)> {
-        let params = self.at(name, text, needle);
+        let params = self.position_after(name, text, needle);
         let found = self.session.find_definition(&params)?;
         Some((found.uri.path_segments()?.next_back()?.to_owned(), found.range.start.line + 1))
     }
 }
 
-fn found(file: &str, line: u32, rule: &str) -> (String, u32, String) {
+fn expected_diagnostic(file: &str, line: u32, rule: &str) -> (String, u32, String) {
     (file.to_owned(), line, rule.to_owned())
 }
 
@@ -119,7 +119,7 @@ fn findings_are_updated_as_unsaved_text_changes() {
     editor.open("sale.yaml", CAMPAIGN);
     assert_eq!(editor.check(), []);
     editor.change("sale.yaml", &CAMPAIGN.replace("signature", "signatur"));
-    assert!(editor.check().contains(&found("sale.yaml", 7, "unknown-key")));
+    assert!(editor.check().contains(&expected_diagnostic("sale.yaml", 7, "unknown-key")));
     editor.change("sale.yaml", CAMPAIGN);
     assert_eq!(editor.check(), []);
     let text_document = TextDocumentIdentifier::new(editor.uri("sale.yaml"));
@@ -135,7 +135,7 @@ fn mistake_in_a_template_is_shown_in_the_template() {
     let mut editor = Editor::new();
     editor.open("sale.yaml", CAMPAIGN);
     editor.open("end.txt", "from {{ shopp }}");
-    assert_eq!(editor.check(), [found("end.txt", 1, "unknown-variable")]);
+    assert_eq!(editor.check(), [expected_diagnostic("end.txt", 1, "unknown-variable")]);
     editor.change("end.txt", "from {{ shop }}");
     assert_eq!(editor.check(), []);
 }
@@ -147,7 +147,7 @@ fn open_template_is_checked_with_campaigns_in_its_folder() {
     let diagnostics = editor.check();
     assert_eq!(diagnostics.iter().map(|(file, line, _)| (file.as_str(), *line)).collect::<Vec<_>>(), [("end.txt", 2)]);
     editor.change("end.txt", "from {{ shopp }}");
-    assert_eq!(editor.check(), [found("end.txt", 1, "unknown-variable")]);
+    assert_eq!(editor.check(), [expected_diagnostic("end.txt", 1, "unknown-variable")]);
     assert!(editor.completion_labels("end.txt", "from {{ shopp }}", "{{ sh").contains(&"plan".to_owned()));
 }
 
@@ -157,7 +157,7 @@ fn list_finding_is_anchored_at_the_file_key() {
     fs::write(editor.folder.path().join("list.csv"), format!("{LIST}12,gold\n")).unwrap();
     editor.open("sale.yaml", CAMPAIGN);
     let diagnostics = editor.check();
-    assert!(diagnostics.contains(&found("sale.yaml", 3, "invalid-row")), "{diagnostics:?}");
+    assert!(diagnostics.contains(&expected_diagnostic("sale.yaml", 3, "invalid-row")), "{diagnostics:?}");
 }
 
 #[test]
@@ -188,13 +188,13 @@ fn list_check_finding_moves_with_its_line() {
     let mut editor = Editor::new();
     editor.open("sale.yaml", CAMPAIGN);
     editor.open("sms.txt", "Hi {{ plam }}");
-    assert_eq!(editor.check(), [found("sms.txt", 1, "unknown-variable")]);
+    assert_eq!(editor.check(), [expected_diagnostic("sms.txt", 1, "unknown-variable")]);
     editor.change("sms.txt", "Hello\nHi {{ plam }}");
     editor.session.refresh();
-    assert_eq!(editor.take(), [found("sms.txt", 2, "unknown-variable")]);
+    assert_eq!(editor.take_changed_diagnostics(), [expected_diagnostic("sms.txt", 2, "unknown-variable")]);
     editor.change("sms.txt", "Hello\nHi {{ plan }}");
     editor.session.refresh();
-    assert_eq!(editor.take(), []);
+    assert_eq!(editor.take_changed_diagnostics(), []);
 }
 
 #[test]
@@ -310,7 +310,7 @@ fn missing_list_is_reported_as_a_finding() {
     editor.check();
     fs::remove_file(editor.folder.path().join("list.csv")).unwrap();
     editor.session.forget_files();
-    assert!(editor.check().contains(&found("sale.yaml", 3, "recipients-missing")));
+    assert!(editor.check().contains(&expected_diagnostic("sale.yaml", 3, "recipients-missing")));
 }
 
 #[test]

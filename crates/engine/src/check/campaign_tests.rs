@@ -103,7 +103,7 @@ pub fn run_given_test(
     let recipient = match MadeUpRecipient::compile(tested.campaign, tested.header, given, &today, load) {
         Ok(recipient) => recipient,
         Err(MadeUpError::Unknown { name, message, help }) => {
-            let finding = Finding::new(&rules::CAMPAIGN_TEST, name_test(test, &message)).help(help);
+            let finding = Finding::new(&rules::CAMPAIGN_TEST, prefix_test_name(test, &message)).help(help);
             let place = tested.locate(&format!("{given_key}.{name}")).or_else(|| tested.locate(&given_key));
             return tested.result(test, TestOutcome::Failed, vec![finding.at(place)]);
         }
@@ -128,7 +128,7 @@ pub fn run_given_test(
             }
         };
         findings.extend(failures.into_iter().map(|failure| {
-            let message = name_test(test, &format!("{prefix}{}", failure.message));
+            let message = prefix_test_name(test, &format!("{prefix}{}", failure.message));
             tested.failure_finding(&TEST_FAILED, &failure, message)
         }));
     }
@@ -153,7 +153,7 @@ fn run_row(
         [] => Ok(()),
         missing => {
             let names = join_names(missing.iter().copied());
-            let message = name_test(test, &format!("{by} {names}, which the test does not give"));
+            let message = prefix_test_name(test, &format!("{by} {names}, which the test does not give"));
             let help = format!("add to `given`, for example `{}: \"\"` for an empty cell", missing[0]);
             Err(Finding::new(&rules::CAMPAIGN_TEST, message).help(help).at(locate_given()))
         }
@@ -166,12 +166,12 @@ fn run_row(
             let is_selected =
                 !matches!(decision, RecipientFate::Skipped(reason) if reason != HOLDOUT && reason != EXPIRED);
             let used = if is_selected { used } else { BTreeSet::new() };
-            (used, judge(tested, test, &decision, true))
+            (used, judge_fate(tested, test, &decision, true))
         })
     });
     let (used, failures) = examined.map_err(|findings| {
         let reason = findings.first().map_or("", |finding| finding.message.as_str());
-        let message = name_test(test, &format!("the row of the recipient cannot be read: {reason}"));
+        let message = prefix_test_name(test, &format!("the row of the recipient cannot be read: {reason}"));
         Finding::new(&rules::CAMPAIGN_TEST, message).at(locate_given())
     })?;
     require(&used, "the texts use")?;
@@ -203,14 +203,14 @@ pub fn run_each_test<R: Read>(
             Err(finding) => return tested.result(test, TestOutcome::NotRun, vec![*finding]),
         }
         for record in chunk.iter() {
-            let key = (draw(seed, record.row.get()), record.row.get());
+            let key = (hash_row(seed, record.row.get()), record.row.get());
             let is_full = chosen.len() == count;
             if is_full && chosen.last_key_value().is_some_and(|(last, _)| key > *last) {
                 continue;
             }
             let failures = with_fate(tested, test, &mut composer, record, zone, |decision, arm| {
                 arm.filter(|_| !matches!(decision, RecipientFate::Invalid(_)))
-                    .map(|_| judge(tested, test, &decision, false))
+                    .map(|_| judge_fate(tested, test, &decision, false))
             });
             let Some(failures) = failures else { continue };
             if is_full {
@@ -220,7 +220,7 @@ pub fn run_each_test<R: Read>(
         }
     }
     if chosen.is_empty() {
-        let message = name_test(test, "it was not run, because the list has no messages");
+        let message = prefix_test_name(test, "it was not run, because the list has no messages");
         let finding = Finding::new(&TEST_NOT_RUN, message).at(tested.locate(&format!("{}.each", test.path)));
         return tested.result(test, TestOutcome::NotRun, vec![finding]);
     }
@@ -231,9 +231,9 @@ pub fn run_each_test<R: Read>(
 }
 
 impl TestedCampaign<'_> {
-    /// A test with random rows that was not run, because the list was not read.
-    pub fn without_list(&self, test: &CampaignTest) -> TestResult {
-        let message = name_test(test, "it was not run, because the list was not read");
+    /// The result of a test with random rows that was not run, because the list was not read.
+    pub fn result_without_list(&self, test: &CampaignTest) -> TestResult {
+        let message = prefix_test_name(test, "it was not run, because the list was not read");
         let finding = Finding::new(&TEST_NOT_RUN, message)
             .help("if the list comes from a program, URL, query or earlier run, add `--fetch`")
             .at(self.locate(&format!("{}.each", test.path)));
@@ -241,7 +241,7 @@ impl TestedCampaign<'_> {
     }
 
     /// The result of a test whose texts cannot be compiled.
-    pub fn with_problems(&self, test: &CampaignTest, findings: Vec<Finding>) -> TestResult {
+    pub fn result_with_problems(&self, test: &CampaignTest, findings: Vec<Finding>) -> TestResult {
         self.result(test, TestOutcome::NotRun, findings)
     }
 
@@ -281,7 +281,7 @@ impl TestedCampaign<'_> {
             None if uses_date(brief.condition.as_ref(), brief.all_contents(), recipe) => "the texts use `today`",
             None => return None,
         };
-        let message = name_test(test, &format!("`at` is required, because {reason}"));
+        let message = prefix_test_name(test, &format!("`at` is required, because {reason}"));
         let finding = Finding::new(&rules::CAMPAIGN_TEST, message).help("add, for example, `at: 2026-12-01 10:00`");
         Some(finding.at(self.locate(&format!("{}.name", test.path))))
     }
@@ -296,7 +296,7 @@ impl TestedCampaign<'_> {
             }
             None => "a rehearsal has no prices".to_owned(),
         };
-        let message = name_test(test, &format!("`max_cost` was not checked, because {reason}"));
+        let message = prefix_test_name(test, &format!("`max_cost` was not checked, because {reason}"));
         let finding = Finding::new(&TEST_NOT_RUN, message);
         let help = "choose a gateway whose profile has prices, for example with `--gateway NAME`";
         Some(finding.help(help).at(self.locate(&test.expected_key("max_cost"))))
@@ -316,7 +316,7 @@ impl TestedCampaign<'_> {
                 0 => String::new(),
                 more => format!(" (and {} of {} fail)", format_count(more, "more row"), chosen.len()),
             };
-            let message = name_test(test, &format!("in row {row}, {}{others}", first.message));
+            let message = prefix_test_name(test, &format!("in row {row}, {}{others}", first.message));
             let help = format!("`preview --rows {row}` shows the message");
             Some(self.failure_finding(&TEST_FAILED, first, message).help(help))
         };
@@ -399,19 +399,19 @@ fn decide_by_time(
     (!windows.are_open(moment)).then_some(RecipientFate::Waiting)
 }
 
-/// The expectations that the fate of a recipient does not meet. `quotes` lets findings quote texts; it must be false
+/// The expectations that the fate of a recipient does not meet. `may_quote` lets findings quote texts; it must be false
 /// for real recipients, because findings must not show their cells.
-fn judge(
+fn judge_fate(
     tested: &TestedCampaign<'_>,
     test: &CampaignTest,
-    decision: &RecipientFate<'_>,
-    quotes: bool,
+    fate: &RecipientFate<'_>,
+    may_quote: bool,
 ) -> Vec<TestFailure> {
     let expect = &test.expect;
     let fail = |key: String, message: String, help: Option<String>| vec![TestFailure { key, message, help }];
     let expect_key = || format!("{}.expect", test.path);
     let key = || if expect.skipped.is_some() { test.expected_key("skipped") } else { expect_key() };
-    match (decision, expect.skipped) {
+    match (fate, expect.skipped) {
         (RecipientFate::Skipped(reason), Some(expected)) if *reason == expected => Vec::new(),
         (RecipientFate::Skipped(reason), Some(expected)) => {
             fail(key(), format!("the recipient is skipped as `{reason}`, not as `{expected}`"), None)
@@ -436,7 +436,7 @@ fn judge(
         (RecipientFate::Message { phone, arm, sms_parts, content }, None) => {
             let mut failures = judge_channels(test, content);
             for text in &expect.texts {
-                failures.extend(judge_text(test, content, text, quotes));
+                failures.extend(judge_text(test, content, text, may_quote));
             }
             let size = MessageSize { arm: *arm, sms_parts: *sms_parts };
             failures.extend(judge_cost(tested, test, *phone, size));
@@ -532,7 +532,7 @@ fn judge_text(
 }
 
 /// Adds the name of the test to a message about it.
-fn name_test(test: &CampaignTest, message: &str) -> String {
+fn prefix_test_name(test: &CampaignTest, message: &str) -> String {
     format!("test `{}`: {message}", test.name)
 }
 
@@ -553,8 +553,8 @@ fn hash_name(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// A number for a row that looks random, but is always the same: the output function of SplitMix64.
-fn draw(seed: u64, row: u32) -> u64 {
+/// A pseudorandom number for a row, the same in every run: the output function of SplitMix64.
+fn hash_row(seed: u64, row: u32) -> u64 {
     let mut z = seed.wrapping_add(u64::from(row).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

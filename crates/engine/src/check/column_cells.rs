@@ -128,11 +128,11 @@ impl DistinctValues {
         self.values.first().filter(|_| self.values.len() == 1 && !self.has_more).map(String::as_str)
     }
 
-    fn add_value(&mut self, value: &str, at_most: usize) {
+    fn add_value(&mut self, value: &str, max_values: usize) {
         if self.values.contains(value) || self.has_more {
             return;
         }
-        if self.values.len() == at_most {
+        if self.values.len() == max_values {
             self.has_more = true;
         } else {
             self.values.insert(value.to_owned());

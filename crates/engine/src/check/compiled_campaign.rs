@@ -66,7 +66,7 @@ pub fn prepare_campaign<R: Read>(
     texts: TextInputs<'_>,
     today: &str,
 ) -> Result<CompiledCampaign<R>, PrepareError> {
-    compile_for(RecipientReader::open_with_columns(list, path, &reader_settings(brief)), brief, texts, today)
+    compile_for_list(RecipientReader::open_with_columns(list, path, &reader_settings(brief)), brief, texts, today)
 }
 
 /// The compiled texts of a campaign, for all readings of its list.
@@ -104,7 +104,7 @@ impl TextCache {
             }
             (opened, _) => opened,
         };
-        let compiled = compile_for(opened, brief, texts, today)?;
+        let compiled = compile_for_list(opened, brief, texts, today)?;
         let CompiledCampaign { reader, recipe, edition } = &compiled;
         *cached = Some(CachedTexts {
             header: reader.header().clone(),
@@ -131,7 +131,7 @@ impl fmt::Debug for TextCache {
 }
 
 /// Compiles every text against the header of an opened list.
-fn compile_for<R: Read>(
+fn compile_for_list<R: Read>(
     opened: Result<RecipientReader<R>, RejectedList>,
     brief: &CampaignBrief,
     texts: TextInputs<'_>,
@@ -217,7 +217,7 @@ fn compile_texts(
     let may_be_a_column = [&finding_rules::UNKNOWN_VARIABLE, &finding_rules::UNKNOWN_COLUMN];
     let text_problems = [condition.as_ref().err(), arms.as_ref().err()].into_iter().flatten().flatten();
     let is_proven = |problem: &&TextProblem| {
-        (columns.is_some() || !may_be_a_column.contains(&problem.rule)) && !NamedTemplate::is_stand_in(&problem.text)
+        (columns.is_some() || !may_be_a_column.contains(&problem.rule)) && !NamedTemplate::is_placeholder(&problem.text)
     };
     let text_problems = text_problems.filter(is_proven);
     let others = [edition.as_ref().err(), tables.as_ref().err()].into_iter().flatten().flatten();
@@ -354,8 +354,8 @@ impl ComposeFailure {
 impl Recipe {
     /// The reason why a row has no message. If a text cannot be rendered, the reason names the location in the author's
     /// file.
-    fn compose_failure(&self, invalid: RenderError) -> ComposeFailure {
-        let RenderError::TemplateFails(problem) = invalid else { return ComposeFailure::from_reason(invalid) };
+    fn compose_failure(&self, error: RenderError) -> ComposeFailure {
+        let RenderError::TemplateFails(problem) = error else { return ComposeFailure::from_reason(error) };
         let place = self
             .places
             .as_ref()
@@ -385,7 +385,7 @@ impl Recipe {
         Composer { recipe: self, filter, renderers: self.arms.iter().map(CompiledMessages::renderer).collect() }
     }
 
-    /// The texts of each variant, with their constant parts filled in.
+    /// The texts of each variant: constant texts in their final form, and all other texts by their index.
     pub fn text_sources(&self) -> impl Iterator<Item = MessageContent<TextSource<'_>>> {
         self.arms.iter().map(CompiledMessages::sources)
     }

@@ -122,13 +122,14 @@ struct RegisteredConsent {
 }
 
 impl ConsentRegister {
-    /// Adds a row of the consent file. `is_listed` means that the file has no answer column, so each row is a consent.
+    /// Adds a row of the consent file. `is_without_answers` means that the file has no answer column, so each row is a
+    /// consent.
     ///
     /// The latest entry for a number counts; of two entries on the same day, a refusal takes precedence over a consent.
     /// A refusal without a readable date always counts; a consent without a readable date counts only if it is the
     /// number's only entry.
-    pub fn add_row(&mut self, phone: Phone, cells: ConsentCells<'_>, is_listed: bool, rules: &ConsentRules) {
-        let is_yes = is_listed || rules.is_yes(cells.value);
+    pub fn add_row(&mut self, phone: Phone, cells: ConsentCells<'_>, is_without_answers: bool, rules: &ConsentRules) {
+        let is_yes = is_without_answers || rules.is_yes(cells.value);
         let day = rules.parse_day(cells.at).unwrap_or(if is_yes { Date::MIN } else { Date::MAX });
         if let Some(known) = self.consents.get(&phone) {
             let is_later = day > known.day || day == known.day && known.is_yes;

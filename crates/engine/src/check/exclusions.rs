@@ -81,9 +81,9 @@ impl SurveyExclusions {
     }
 
     /// Finds the first reason to skip a row. The reason depends on its phone number, its country, its consent, and the
-    /// number of messages that its number already gets. Without `row`, the first reason in a new round, in which
+    /// number of messages that its number already gets. Without `row`, finds the first reason in a new round, in which
     /// earlier runs of the edition do not count.
-    pub fn find_reason(
+    pub fn find_skip_reason(
         &self,
         row: Option<Row>,
         phone: Phone,
@@ -93,7 +93,7 @@ impl SurveyExclusions {
     ) -> Option<&'static str> {
         let has_message = |row| match &self.rows {
             None => Some(ALREADY_SENT),
-            Some(rows) => rows.find_reason(row),
+            Some(rows) => rows.find_skip_reason(row),
         };
         let is_cancelled = |row| self.rows.as_ref().is_none_or(|rows| rows.is_cancelled(row));
         match row.filter(|_| self.already_sent.contains(phone)).and_then(has_message) {
@@ -175,7 +175,7 @@ impl SentRows {
     }
 
     /// The reason to skip a row whose phone number already has a message. `None` if the message was not for this row.
-    pub(super) fn find_reason(&self, row: Row) -> Option<&'static str> {
+    pub(super) fn find_skip_reason(&self, row: Row) -> Option<&'static str> {
         let row = row.get();
         match () {
             () if self.sent.contains(row) => Some(ALREADY_SENT),
@@ -207,7 +207,7 @@ impl SentRows {
     }
 
     /// Compares the listed rows of one phone number with an earlier run's rows of this number.
-    fn compare_number(&mut self, earlier: &[EarlierRow], listed: &[CurrentRow], lost: UnlistedMessages) {
+    fn compare_number(&mut self, earlier: &[EarlierRow], listed: &[CurrentRow], unlisted: UnlistedMessages) {
         let same_text = |text: TextHash| find_equal_range(listed, |listed| listed.text.cmp(&Some(text))).len();
         let texts: Vec<&[EarlierRow]> = earlier.chunk_by(|one, other| one.text == other.text).collect();
         // An earlier row without a counterpart in the list was removed or changed. A changed row can be any listed row
@@ -216,8 +216,8 @@ impl SentRows {
             let is_missing = |rows: &&&[EarlierRow]| rows[0].text.is_none_or(|text| rows.len() > same_text(text));
             texts.iter().filter(is_missing).any(|rows| rows.iter().any(|earlier| earlier.outcome == outcome))
         };
-        let unclear = lost.sent || is_gone(EarlierOutcome::Sent);
-        let cancelled = lost.cancelled || is_gone(EarlierOutcome::Cancelled);
+        let unclear = unlisted.sent || is_gone(EarlierOutcome::Sent);
+        let cancelled = unlisted.cancelled || is_gone(EarlierOutcome::Cancelled);
         for rows in listed.chunk_by(|one, other| one.text == other.text) {
             let text = rows.first().and_then(|listed| listed.text);
             let same = text
@@ -230,7 +230,7 @@ impl SentRows {
             match () {
                 () if has(EarlierOutcome::Sent) => self.sent.extend(numbers()),
                 () if has(EarlierOutcome::Cancelled) => self.cancelled.extend(numbers()),
-                () if is_known && !lost.sent && !lost.cancelled => {}
+                () if is_known && !unlisted.sent && !unlisted.cancelled => {}
                 () if unclear => self.unclear.extend(numbers()),
                 () if cancelled => self.cancelled.extend(numbers()),
                 () => {}
@@ -299,7 +299,7 @@ mod tests {
             });
             sent.compare_run(run, &mut listed.collect::<Vec<_>>());
         }
-        let verdict = |row| match (sent.find_reason(Row::new(row)), sent.is_cancelled(Row::new(row))) {
+        let verdict = |row| match (sent.find_skip_reason(Row::new(row)), sent.is_cancelled(Row::new(row))) {
             (Some(ALREADY_SENT), _) => 's',
             (Some(_), _) => '?',
             (None, true) => 'c',
@@ -365,14 +365,14 @@ mod tests {
     }
 
     #[test]
-    fn number_with_an_unlisted_message_is_skipped() {
+    fn number_with_an_unmatched_earlier_message_is_skipped() {
         let lost = || EarlierRun { rows: Vec::new(), ..run("A") };
         assert_eq!(verdicts(vec![lost()], "ab"), "??");
         assert_eq!(verdicts(vec![EarlierRun { rows: run("bc").rows, ..run("A") }], "bc"), "??");
         assert_eq!(verdicts(vec![EarlierRun { rows: Vec::new(), ..run("-a") }], "ab"), "cc");
         let mut sent = SentRows::default();
         sent.compare_run(run("A"), &mut []);
-        assert_eq!(sent.find_reason(Row::new(2)), Some(MIGHT_BE_SENT), "a row that was not compared is not sent");
+        assert_eq!(sent.find_skip_reason(Row::new(2)), Some(MIGHT_BE_SENT), "a row that was not compared is not sent");
     }
 
     #[test]
@@ -381,6 +381,6 @@ mod tests {
         let listed =
             |last, letter, row| CurrentRow { phone: phone(last), text: Some(text(letter)), row: Row::new(row) };
         sent.compare_run(run("A"), &mut [listed(2, 'a', 2), listed(1, 'a', 3), listed(2, 'b', 4)]);
-        assert_eq!([2, 3, 4].map(|row| sent.find_reason(Row::new(row))), [None, Some(ALREADY_SENT), None]);
+        assert_eq!([2, 3, 4].map(|row| sent.find_skip_reason(Row::new(row))), [None, Some(ALREADY_SENT), None]);
     }
 }

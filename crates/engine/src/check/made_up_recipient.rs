@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::compiled_campaign::{PrepareError, Recipe, TextInputs, prepare_campaign, reader_settings};
 use super::exclusions::HOLDOUT;
-use campaign_content::audience::{Chunk, ListHeader, RecipientReader, RecordRef, example_mobiles};
+use campaign_content::audience::{Chunk, ListHeader, RecipientReader, RecordRef, example_mobile_numbers};
 use campaign_content::message::Condition;
 use campaign_core::domain::{CountrySet, MessageContent, Phone, Region, find_country};
 use campaign_core::finding::{Finding, did_you_mean, join_alternatives, rules};
@@ -96,7 +96,8 @@ impl MadeUpRecipient {
         let mut rounds = 0;
         loop {
             let brief = columns.adapt_brief(brief);
-            let sample = example_mobiles(brief.region).next().map(|phone| format!("+{phone}")).unwrap_or_default();
+            let sample =
+                example_mobile_numbers(brief.region).next().map(|phone| format!("+{phone}")).unwrap_or_default();
             let list = columns.to_csv(&sample);
             let texts = TextInputs { places: Some(&campaign.places), trims_cells: true, load: &mut *load };
             match prepare_campaign(&brief, list.as_bytes(), Path::new(""), texts, today) {
@@ -131,9 +132,9 @@ impl MadeUpRecipient {
             allocation.assign_variant(phone) == arm && allocation.is_held_out(phone) == held_out
         };
         let country = choose_country(self.brief.region, countries);
-        let find = |arm| example_mobiles(country).find(|phone| is_for(arm, *phone));
+        let find = |arm| example_mobile_numbers(country).find(|phone| is_for(arm, *phone));
         // A variant without a share, or a campaign without a holdout group, has no such number.
-        let any = || example_mobiles(country).next();
+        let any = || example_mobile_numbers(country).next();
         arms.into_iter()
             .filter_map(|arm| Some((arm, find(arm).or_else(any)?)))
             .map(|(arm, phone)| MadeUpRow { arm: Some(arm), phone: format!("+{phone}") })
@@ -284,7 +285,7 @@ impl RowColumns {
                 _ if name == PHONE => columns.phone_column,
                 (Some(column), _) => column,
                 (None, None) => columns.add_column(name),
-                (None, Some(header)) => return Err(unknown_column(name, header)),
+                (None, Some(header)) => return Err(unknown_column_error(name, header)),
             };
             columns.cells[column] = Some(cell.clone());
         }
@@ -342,7 +343,7 @@ impl RowColumns {
     }
 }
 
-fn unknown_column(name: &str, header: &ListHeader) -> MadeUpError {
+fn unknown_column_error(name: &str, header: &ListHeader) -> MadeUpError {
     let known = header.names().iter().map(String::as_str);
     let help = match did_you_mean(name, known.clone()) {
         Some(near) => format!("did you mean `{near}`?"),

@@ -12,18 +12,18 @@ const PIECES_PER_CORE: usize = 3;
 /// Processes pieces from `produce` on `workers` threads, and passes the results to `consume` on the calling thread, in
 /// the order of the pieces. Only a few pieces are in memory at any time.
 ///
-/// Each worker creates its own tool by calling `tool`. After `consume` breaks, no more pieces are taken from `produce`.
-/// If the system cannot start threads, all work is done on the calling thread.
+/// Each worker creates its own state by calling `create_state`. After `consume` breaks, no more pieces are taken from
+/// `produce`. If the system cannot start threads, all work is done on the calling thread.
 pub fn process_in_order<T: Send, U: Send, W>(
     workers: usize,
     mut produce: impl FnMut() -> Option<T> + Send,
-    tool: impl Fn() -> W + Sync,
+    create_state: impl Fn() -> W + Sync,
     work: impl Fn(&mut W, T) -> U + Sync,
     mut consume: impl FnMut(U) -> ControlFlow<()>,
 ) {
-    if let Err(error) = process_on_threads(workers.max(1), &mut produce, &tool, &work, &mut consume) {
+    if let Err(error) = process_on_threads(workers.max(1), &mut produce, &create_state, &work, &mut consume) {
         tracing::debug!("using a single thread, because the system cannot start another: {error}");
-        process_sequentially(produce, tool, work, consume);
+        process_sequentially(produce, create_state, work, consume);
     }
 }
 

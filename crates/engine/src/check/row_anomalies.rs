@@ -217,7 +217,7 @@ impl AnomalyDetector {
     }
 
     /// The comparisons that matched no row, each with its index.
-    pub(super) fn into_unmatched(self) -> Vec<(usize, Comparison)> {
+    pub(super) fn into_unmatched_comparisons(self) -> Vec<(usize, Comparison)> {
         let Self { comparisons, matched, .. } = self;
         let indexed = comparisons.into_iter().zip(matched).enumerate();
         indexed
@@ -385,14 +385,14 @@ pub(super) struct RepeatedNumbers {
 
 impl RepeatedNumbers {
     /// Records the hash of the message to a number.
-    pub(super) fn add_sent(&mut self, phone: Phone, hash: u64) {
+    pub(super) fn add_sent_message(&mut self, phone: Phone, hash: u64) {
         if self.hashes.len() < MAX_REMEMBERED {
             self.hashes.insert(phone.to_u64(), hash);
         }
     }
 
     /// Records a later, skipped row of a number, if its message differs from the first row's message.
-    pub(super) fn add_skipped(&mut self, row: Row, phone: Phone, hash: u64) {
+    pub(super) fn add_skipped_row(&mut self, row: Row, phone: Phone, hash: u64) {
         if self.hashes.get(&phone.to_u64()).is_some_and(|earlier| *earlier != hash) {
             self.differing.insert(row.get());
         }
@@ -463,13 +463,13 @@ mod message_comparison_tests {
     }
 
     #[test]
-    fn row_differs_if_its_number_gets_another_message() {
+    fn duplicate_differs_if_its_number_gets_another_message() {
         let [one, two] = ["+380501234567", "+380501234568"].map(|number| parse_phone_number(number, None).unwrap());
         let mut repeated = RepeatedNumbers::default();
-        repeated.add_sent(one, 7);
-        repeated.add_skipped(Row::new(3), one, 7);
-        repeated.add_skipped(Row::new(4), one, 8);
-        repeated.add_skipped(Row::new(5), two, 8);
+        repeated.add_sent_message(one, 7);
+        repeated.add_skipped_row(Row::new(3), one, 7);
+        repeated.add_skipped_row(Row::new(4), one, 8);
+        repeated.add_skipped_row(Row::new(5), two, 8);
         assert_eq!(repeated.differing.iter().collect::<Vec<_>>(), [4]);
     }
 }

@@ -306,7 +306,7 @@ pub fn survey_recipients<R: Read + Send>(
         Some(finding) => Err(vec![finding]),
         None => {
             let empty = tally.empty.group_by_text(&recipe.empty_cell_finders());
-            tally.into_survey(inputs, columns, empty, recipe.places.as_ref(), detector.into_unmatched())
+            tally.into_survey(inputs, columns, empty, recipe.places.as_ref(), detector.into_unmatched_comparisons())
         }
     }
 }
@@ -409,11 +409,11 @@ impl SurveyTally {
         let repeated = !allows_duplicates && !self.seen.insert(phone);
         let country = self.finder.find_country(phone);
         let planned = self.messages.get(&phone).copied().unwrap_or_default();
-        let reason = inputs.excluded.find_reason(Some(row), phone, country, consent, planned);
+        let reason = inputs.excluded.find_skip_reason(Some(row), phone, country, consent, planned);
         let counts_messages = allows_duplicates && !inputs.excluded.capped.is_empty();
         if !repeated && !held_out {
             let planned = self.messages_again.get(&phone).copied().unwrap_or_default();
-            let find_again = || inputs.excluded.find_reason(None, phone, country, consent, planned);
+            let find_again = || inputs.excluded.find_skip_reason(None, phone, country, consent, planned);
             if (reason.is_none() && !counts_messages) || find_again().is_none() {
                 self.all_recipients += 1;
                 if counts_messages {
@@ -430,7 +430,7 @@ impl SurveyTally {
         }
         if repeated {
             self.repeated.get_or_insert((row, phone));
-            self.repeated_numbers.add_skipped(row, phone, hash);
+            self.repeated_numbers.add_skipped_row(row, phone, hash);
             self.left_out.insert(row, RowState::Skipped, DUPLICATE);
             return None;
         }
@@ -441,7 +441,7 @@ impl SurveyTally {
             return None;
         }
         if !allows_duplicates {
-            self.repeated_numbers.add_sent(phone, hash);
+            self.repeated_numbers.add_sent_message(phone, hash);
         } else if counts_messages {
             *self.messages.entry(phone).or_default() += 1;
         }

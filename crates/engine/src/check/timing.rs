@@ -113,7 +113,7 @@ pub fn count_sending_days(
     let begins = begins.unwrap_or(day_start);
     let (zones, sent) = survey.map(|survey| (&survey.zones, &survey.sent_by_day)).unzip();
     let sent = sent.cloned().unwrap_or_default();
-    let min_days = per_day.count_days(messages, per_day.count_used(&sent, begins));
+    let min_days = per_day.count_days(messages, per_day.count_usage(&sent, begins));
     if min_days <= 1 {
         return None;
     }

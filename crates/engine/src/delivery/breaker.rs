@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn four_identical_first_rejections_stop_an_unproven_start() {
+    fn four_identical_first_rejections_stop_an_unproven_run() {
         let one = rejected(1, "Error in Alpha-name");
         let stops = |limits: BreakerLimits, proven| {
             let mut breaker = Breaker::new(limits, proven);

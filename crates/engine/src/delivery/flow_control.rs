@@ -499,7 +499,7 @@ mod tests {
     }
 
     #[test]
-    fn attended_start_gets_no_warnings_for_any_answer() {
+    fn attended_run_gets_no_warnings_for_any_answer() {
         let mut control = FlowControl::new(SendOptions { is_attended: true, ..options() }.into());
         for signal in all_signals() {
             let steps = apply_reply(&mut control, &GatewayReply::for_all(1, &outcome(4), signal), at_second(1));

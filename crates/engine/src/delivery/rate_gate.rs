@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn slowed_gate_halves_and_recovers_a_tenth_per_minute() {
+    async fn slowed_gate_halves_its_rate_and_recovers_gradually() {
         let gate = RateGate::new(Some(100.0));
         gate.slow_down();
         let slowed = measure_seconds(&gate, 1_000, 10).await;
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn gate_starts_empty_and_saves_room_for_one_envelope() {
+    async fn gate_starts_empty_and_saves_credit_for_one_envelope() {
         let gate = RateGate::new(Some(10.0));
         let first = measure_seconds(&gate, 10, 10).await;
         assert!((1.0..1.1).contains(&first), "{first} s");
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn waiting_turn_lasts_no_longer_than_the_slow_down() {
+    async fn rate_recovers_while_an_envelope_waits() {
         let gate = RateGate::new(Some(1.0 / 60.0));
         (0..6).for_each(|_| gate.slow_down());
         let seconds = measure_seconds(&gate, 10, 10).await;

@@ -482,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn row_is_not_found_after_three_spaced_denials() {
+    fn row_is_marked_not_found_after_three_spaced_denials() {
         let denials = |seconds: &[i64]| seconds.iter().map(|second| (*second, denied())).collect::<Vec<_>>();
         let not_found = |asked| Some(RowChange::NotFound { asked });
         let (_, changes) = ask_repeatedly(doubt(), StatusTrust::Full, &denials(&[60, 120, 180, 240]));
@@ -523,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_gateway_gets_ten_times_its_observed_lag() {
+    fn denial_wait_grows_with_the_observed_lag() {
         assert_eq!(denial_wait(Endpoint::Sync, None), Duration::from_secs(60));
         assert_eq!(denial_wait(Endpoint::Async, Some(Duration::from_secs(2))), Duration::from_secs(600));
         assert_eq!(denial_wait(Endpoint::Sync, Some(Duration::from_secs(30))), Duration::from_secs(300));

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn attended_start_waits_no_longer_than_its_patience() {
+    fn attended_run_waits_no_longer_than_its_patience() {
         let observe =
             |reply: &GatewayReply, second| RetryPolicy::new(seconds(5), true).observe_reply(reply, at_second(second));
         assert_eq!(observe(&unreachable_reply(), 1), RetryPause::For(seconds(1)));

@@ -232,7 +232,7 @@ mod tests {
     use crate::delivery::fixtures::outcome;
 
     #[test]
-    fn unsent_operation_has_a_reason() {
+    fn single_operation_ending_follows_from_outcome_and_stop() {
         let stop = |kind| Some(Stop::new(kind, "why"));
         let unsent = Some(OperationOutcome::NotSent { reason: "why".into() });
         let (accepted, rejected, doubt, not_sent) =

@@ -501,7 +501,7 @@ mod lifetime_tests {
     }
 
     #[test]
-    fn chain_lifetime_without_copies_uses_gateway_defaults() {
+    fn chain_lifetime_without_frozen_copies_uses_defaults() {
         let defaults = ChainLifetimes::default();
         assert_eq!(defaults.for_chain(OperationKind::RcsViberSms.into()).as_secs(), 6 * DAY);
         assert_eq!(defaults.for_chain(OperationKind::Sms.into()).as_secs(), 4 * DAY);

@@ -547,7 +547,7 @@ mod watchdog_tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn suspended_time_does_not_count() {
+    async fn watchdog_does_not_count_suspended_time() {
         let watchdog = Watchdog::new(Duration::from_secs(30));
         watchdog.enter_step(WatchedEnvelope::Envelope(1), WaitStep::Answer);
         for _ in 0..3 {

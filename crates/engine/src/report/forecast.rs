@@ -119,7 +119,7 @@ impl Forecast {
             left_out,
             abroad: campaign
                 .brief
-                .watched_home(profile)
+                .effective_home(profile)
                 .map(|home| survey.countries.count_abroad(home, rows))
                 .unwrap_or_default(),
             later: survey.count_planned().saturating_sub(messages),

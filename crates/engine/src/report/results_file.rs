@@ -381,12 +381,12 @@ mod tests {
     }
 
     #[test]
-    fn run_column_keeps_its_position() {
+    fn run_column_index_matches_its_name() {
         assert_eq!(COLUMN_NAMES[RUN_COLUMN], "run");
     }
 
     #[test]
-    fn run_is_read_from_the_first_row() {
+    fn run_name_is_read_from_the_first_row() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("sale.csv");
         let run = |text: &str| {

@@ -521,7 +521,7 @@ mod tests {
     use campaign_testing::new_run;
 
     #[tokio::test]
-    async fn row_has_the_kind_of_its_last_attempt() {
+    async fn row_has_the_operation_kind_of_its_last_attempt() {
         let ledger = MemoryLedger::new(LedgerContents::default(), || Timestamp::UNIX_EPOCH);
         let new = new_run(OperationKind::Sms, 2, Row::new(3));
         let run = ledger.create_run(&new, None).await.unwrap().expect("a run");

@@ -251,7 +251,7 @@ mod tests {
                                 submitted_at,updated_at,delivered_by,delivered_at,answer,run";
 
     #[test]
-    fn current_header_begins_with_the_known_columns() {
+    fn columns_of_the_first_version_keep_their_positions() {
         let now = crate::report::columns::COLUMN_NAMES;
         assert_eq!(now[..FIRST_COLUMNS.len()], FIRST_COLUMNS, "new columns are appended");
     }

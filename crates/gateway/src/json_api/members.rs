@@ -409,7 +409,7 @@ mod search_tests {
     use super::*;
 
     #[test]
-    fn key_is_found_at_any_depth_and_in_any_spelling() {
+    fn json_key_is_found_at_any_depth_even_if_escaped() {
         for json in [
             r#"{"msg_id":1}"#,
             r#"[[{"a":{"msg_id":null}}]]"#,

@@ -76,7 +76,7 @@ async fn queued_change_gets_the_time_at_which_it_begins() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn process_waits_for_an_absent_database() {
+async fn process_waits_for_an_unavailable_database() {
     let Some(cluster) = Cluster::shared() else { return };
     let folder = tempfile::tempdir().unwrap();
     let (here, away) = (folder.path().join("here"), folder.path().join("away"));
@@ -136,7 +136,7 @@ async fn cut_connection_once(reader: &mut PgConnection, attempts: &AtomicU32) ->
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn read_on_a_cut_connection_is_retried() {
+async fn read_on_a_broken_connection_is_retried() {
     let Some((ledger, _, _folder)) = new_ledger().await else { return };
     let attempts = AtomicU32::new(0);
     assert_eq!(read_ledger!(ledger, cut_connection_once, &attempts).unwrap(), 1);

@@ -119,7 +119,7 @@ async fn store_receipts(
             let NewReceipt { run, row, order, receipt, opt_out, opt_in } = new;
             opted_out.extend(opt_out);
             opted_in.extend(opt_in);
-            let is_proof = chunk.may_prove_sending(row, order, &receipt);
+            let is_proof = chunk.might_prove_sending(row, order, &receipt);
             outcomes[index] = chunk.add_receipt(row, StoredReceipt { order, at, receipt });
             if outcomes[index] == ReceiptOutcome::Stored {
                 *runs.entry(run).or_default() += 1;
@@ -307,8 +307,9 @@ impl ReceiptChunk {
         outcome
     }
 
-    /// Whether this receipt might be the first proof that a message was sent: no earlier receipt reports a delivery.
-    fn may_prove_sending(&self, row: Row, order: Option<u32>, receipt: &Receipt) -> bool {
+    /// Whether this receipt might be the first proof that a message was sent: it is not a rejection, and no
+    /// earlier receipt for the same identifier reports a delivery.
+    fn might_prove_sending(&self, row: Row, order: Option<u32>, receipt: &Receipt) -> bool {
         let is_delivery = |known: &StoredReceipt| {
             let state = known.receipt.status.delivery_state();
             known.order == order && matches!(state, DeliveryState::Delivered | DeliveryState::Read)

@@ -35,7 +35,7 @@ pub(super) enum InitialRunState {
 pub(super) async fn insert_run(
     connection: &mut Connection,
     new: NewRun,
-    stage: InitialRunState,
+    state: InitialRunState,
 ) -> Result<Run, StatementError> {
     let number: i64 = scalar("SELECT COALESCE(MAX(number), 0) + 1 FROM runs WHERE campaign = $1")
         .bind(&new.campaign)
@@ -43,7 +43,7 @@ pub(super) async fn insert_run(
         .await?;
     let len = u64::from(new.last_row.get()) + 2;
     let began = Now(new.began_at.as_microsecond());
-    let progress = match stage {
+    let progress = match state {
         InitialRunState::Preparing => PREPARING.to_owned(),
         InitialRunState::Shared => serialize_name(&RunProgress::Finished)?,
     };
@@ -68,7 +68,7 @@ pub(super) async fn insert_run(
     .bind(to_signed(ids.len))
     .bind(new.began_at.as_microsecond())
     .bind(progress)
-    .bind(stage == InitialRunState::Shared)
+    .bind(state == InitialRunState::Shared)
     .bind(&new.file)
     .bind(stored_purpose(new.suppression))
     .bind(new.suppression.loopback)
@@ -126,7 +126,7 @@ pub(super) async fn find_free_ids(
     Err(LedgerError::Unreadable("no identifiers are left".to_owned()).into())
 }
 
-/// Whether no run or retry order has reserved any of these identifiers.
+/// Whether no run, retry order or block has reserved any of these identifiers.
 pub(super) async fn are_ids_free(connection: &mut Connection, ids: IdRange) -> Result<bool, StatementError> {
     let existing: Option<i64> = scalar(
         "SELECT first_id FROM (SELECT first_id, ids FROM runs UNION ALL SELECT first_id, ids FROM orders) AS ranges
@@ -172,7 +172,7 @@ pub(super) async fn end_run(
     Ok(())
 }
 
-/// Loads the run without its retry orders, within this transaction.
+/// Loads a run without its retry orders and blocks, within this transaction.
 pub(super) async fn load_run(connection: &mut Connection, key: RunId) -> Result<Run, StatementError> {
     run_from_record(&query("SELECT * FROM runs WHERE key = $1").bind(key.0).fetch_one(connection).await?)
 }

@@ -149,11 +149,11 @@ async fn draw_next_shard(
         }
     }
     let proven = run.sharding.as_ref().is_some_and(|sharding| sharding.proven);
-    if !proven && is_drawn_elsewhere(&mut *connection, run.key, place).await? {
+    if !proven && others_hold_rows(&mut *connection, run.key, place).await? {
         return Ok(ShardDraw::Unavailable);
     }
     let Some(rows) = next_rows(&run, last_drawn, rows) else {
-        let others_have_shards = is_drawn_elsewhere(connection, run.key, place).await?;
+        let others_have_shards = others_hold_rows(connection, run.key, place).await?;
         return Ok(if others_have_shards { ShardDraw::Unavailable } else { ShardDraw::Exhausted });
     };
     let first = run.ids.id_for_row(rows.first).map_or(run.ids.first, |id| id.get());
@@ -223,7 +223,7 @@ async fn take_over_rows(
 }
 
 /// Whether another worker holds unfinished rows of the run.
-async fn is_drawn_elsewhere(connection: &mut Connection, run: RunId, place: u32) -> Result<bool, StatementError> {
+async fn others_hold_rows(connection: &mut Connection, run: RunId, place: u32) -> Result<bool, StatementError> {
     // Two range conditions, so that the index can be used on both sides of the worker's own place.
     let exists = scalar(
         "SELECT EXISTS (SELECT 1 FROM blocks WHERE run = $1 AND place < $2 AND epoch IS NOT NULL)

@@ -64,7 +64,7 @@ impl SuppressionList for Adapter {
             match filter {
                 OptOutFilter::Listed { behind, at_most } => read_ledger!(self, list_page, behind, at_most),
                 OptOutFilter::OfNumber(phone) => read_ledger!(self, list_by_phone, phone),
-                OptOutFilter::EndedOfNumber(phone) => read_ledger!(self, list_ended_by_phone, phone),
+                OptOutFilter::EndedOfNumber(phone) => read_ledger!(self, list_ended_entries, phone),
             }
         })
     }
@@ -165,9 +165,12 @@ pub(super) async fn insert_opt_outs(
 ) -> Result<Additions, StatementError> {
     let listed = resolve_opt_outs(connection, opt_outs).await?;
     let opt_outs = &*listed;
-    let replaced = replace_imported(connection, opt_outs).await?;
-    let known =
-        if opt_outs.len() <= Additions::MAX_LISTED { find_covered(connection, opt_outs).await? } else { Vec::new() };
+    let replaced = remove_replaced_entries(connection, opt_outs).await?;
+    let known = if opt_outs.len() <= Additions::MAX_LISTED {
+        find_covered_entries(connection, opt_outs).await?
+    } else {
+        Vec::new()
+    };
     let mut additions = Additions { known, ..Additions::default() };
     for chunk in opt_outs.chunks(ENTRIES_PER_STATEMENT) {
         let records: Vec<_> = chunk.iter().map(opt_out_to_json).collect();
@@ -188,7 +191,7 @@ pub(super) async fn insert_opt_outs(
     }
     additions.already = opt_outs.len() as u64 - additions.added;
     if additions.already > 0 || !replaced.is_empty() {
-        keep_repetitions(connection, opt_outs.iter().chain(&replaced)).await?;
+        store_repetitions(connection, opt_outs.iter().chain(&replaced)).await?;
     }
     if additions.added > 0 {
         bump_version(connection).await?;
@@ -196,8 +199,8 @@ pub(super) async fn insert_opt_outs(
     Ok(additions)
 }
 
-/// Keeps the latest of these opt-outs with the active entry that it repeats.
-async fn keep_repetitions<'o>(
+/// For each active entry that these opt-outs repeat, stores the latest repetition with the entry.
+async fn store_repetitions<'o>(
     connection: &mut Connection,
     opt_outs: impl Iterator<Item = &'o OptOut>,
 ) -> Result<(), StatementError> {
@@ -258,7 +261,7 @@ pub(super) async fn drop_ended_opt_outs(
 }
 
 /// The existing entries that these opt-outs would cover.
-async fn find_covered(connection: &mut Connection, opt_outs: &[OptOut]) -> Result<Vec<OptOut>, StatementError> {
+async fn find_covered_entries(connection: &mut Connection, opt_outs: &[OptOut]) -> Result<Vec<OptOut>, StatementError> {
     let mut known = find_by_addressees(connection, opt_outs.iter().map(|opt_out| opt_out.who)).await?;
     known.retain(|known| opt_outs.iter().any(|new| new.covers(known)));
     Ok(known)
@@ -273,7 +276,7 @@ async fn remove_opt_outs(
     let OptOutRemoval { target, by, why } = removal;
     let selected = match target {
         RemovalTarget::Number { phone, scope } => select_by_number(connection, *phone, scope.as_ref()).await?,
-        RemovalTarget::Entries(entries) => select_unchanged(connection, entries).await?,
+        RemovalTarget::Entries(entries) => select_unchanged_entries(connection, entries).await?,
     };
     let mut removed = Vec::with_capacity(selected.len());
     for (record, opt_out) in selected {
@@ -328,7 +331,7 @@ async fn select_by_number(
 }
 
 /// Selects the active records of these entries, except for entries that have changed.
-async fn select_unchanged(
+async fn select_unchanged_entries(
     connection: &mut Connection,
     entries: &[OptOut],
 ) -> Result<Vec<(Record, OptOut)>, StatementError> {
@@ -423,7 +426,7 @@ pub(super) async fn load_numbers_opted_out_by_run(
 }
 
 /// The entries of a number that are no longer on the list, oldest first.
-async fn list_ended_by_phone(reader: &mut Connection, phone: Phone) -> Result<OptOutPage, StatementError> {
+async fn list_ended_entries(reader: &mut Connection, phone: Phone) -> Result<OptOutPage, StatementError> {
     let addressee = resolve_phone(reader, phone).await?;
     let rows = query("SELECT * FROM opt_outs WHERE removed_at IS NOT NULL AND phone = $1 ORDER BY key")
         .bind(to_signed(addressee.to_u64()))
@@ -529,7 +532,10 @@ pub(super) async fn count_additions(reader: &mut Connection, opt_outs: &[OptOut]
 }
 
 /// Removes imported entries that these opt-outs replace. Returns the entries and their repetitions.
-async fn replace_imported(connection: &mut Connection, opt_outs: &[OptOut]) -> Result<Vec<OptOut>, StatementError> {
+async fn remove_replaced_entries(
+    connection: &mut Connection,
+    opt_outs: &[OptOut],
+) -> Result<Vec<OptOut>, StatementError> {
     let mut replaced = Vec::new();
     let not_imported: Vec<&OptOut> = opt_outs.iter().filter(|opt_out| !opt_out.is_imported()).collect();
     for chunk in not_imported.chunks(ENTRIES_PER_STATEMENT) {

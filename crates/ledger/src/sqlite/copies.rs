@@ -37,7 +37,7 @@ impl SqliteLedger {
     pub(super) async fn find_stray_copies(&self) -> Result<Vec<StrayCopies>, LedgerError> {
         let known = sqlx::query_scalar("SELECT campaign || '@' || number FROM runs").fetch_all(&self.readers).await;
         let known: Vec<String> = known.map_err(|error| storage_error(&self.path, &error))?;
-        Ok(list_strays(&self.path, &known))
+        Ok(list_copies_of_unknown_runs(&self.path, &known))
     }
 
     /// Renames the copies of an unknown run and returns the new path.
@@ -51,7 +51,7 @@ impl SqliteLedger {
     }
 }
 
-/// The parent folder of all copies of the ledger at `ledger`.
+/// The folder with the copies of all runs, next to the ledger at `ledger`.
 fn copies_folder(ledger: &Path) -> PathBuf {
     ledger.with_file_name("runs")
 }
@@ -293,7 +293,7 @@ pub(super) async fn load_copies(ledger: &Path, run: &str) -> Result<Copies, Ledg
 }
 
 /// Lists copies of unknown runs. Unfinished and renamed copies do not count.
-pub(super) fn list_strays(ledger: &Path, known: &[String]) -> Vec<StrayCopies> {
+pub(super) fn list_copies_of_unknown_runs(ledger: &Path, known: &[String]) -> Vec<StrayCopies> {
     let entries = fs::read_dir(copies_folder(ledger)).into_iter().flatten().flatten();
     let named = entries.filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.path())));
     let is_run = |name: &str| {

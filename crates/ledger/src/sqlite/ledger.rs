@@ -59,7 +59,7 @@ impl SqliteLedger {
 
     /// Lists the copies of runs that were left behind when the ledger at `path` was lost.
     pub fn list_copies_without_ledger(path: &Path) -> Vec<StrayCopies> {
-        copies::list_strays(path, &[])
+        copies::list_copies_of_unknown_runs(path, &[])
     }
 
     /// Renames the leftover copies of a run and returns the new path.
@@ -101,7 +101,7 @@ impl SqliteLedger {
         true
     }
 
-    /// Whether the tables include recent single messages.
+    /// Whether the tables can store recent single messages.
     pub(super) fn supports_repeat_guard(&self) -> bool {
         true
     }

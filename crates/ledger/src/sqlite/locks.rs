@@ -74,10 +74,10 @@ fn lock_path(ledger: &Path, name: &str) -> PathBuf {
 }
 
 /// Takes a lock; `None` if another process holds the lock.
-async fn take_lock(place: &Path) -> io::Result<Option<File>> {
+async fn take_lock(path: &Path) -> io::Result<Option<File>> {
     // Another process might be probing the lock, which takes a moment; an owner keeps it longer.
     for _ in 0..MAX_ATTEMPTS {
-        if let Some(file) = try_take_lock(place)? {
+        if let Some(file) = try_take_lock(path)? {
             // The modification time tells other processes when the lock was taken. It cannot be set on another group
             // member's file, but changing the file updates it.
             let _ = file.set_modified(SystemTime::now()).or_else(|_| file.set_len(0));

@@ -43,7 +43,7 @@ impl WriteConnection {
     pub(super) async fn commit(&mut self) -> Result<HighWaterMark, LedgerError> {
         failpoint::pass("commit.before");
         let committed =
-            count_and_commit(&mut self.connection).await.map_err(|error| storage_error(&self.path, &error))?;
+            increment_and_commit(&mut self.connection).await.map_err(|error| storage_error(&self.path, &error))?;
         failpoint::pass("commit.after");
         Ok(committed)
     }
@@ -74,7 +74,7 @@ impl WriteConnection {
 }
 
 /// Increments the generation within the transaction and commits, in one round trip to the connection's thread.
-async fn count_and_commit(connection: &mut SqliteConnection) -> sqlx::Result<HighWaterMark> {
+async fn increment_and_commit(connection: &mut SqliteConnection) -> sqlx::Result<HighWaterMark> {
     let counted = sqlx::query("UPDATE identity SET generation = generation + 1 RETURNING id, generation; COMMIT");
     // `fetch_one` would stop after the row and skip the commit.
     let rows = counted.fetch_all(connection).await?;

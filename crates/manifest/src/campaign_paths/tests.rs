@@ -24,17 +24,17 @@ impl TestFolders {
         Self { folder, paths }
     }
 
-    fn campaigns(&self) -> PathBuf {
+    fn campaigns_folder(&self) -> PathBuf {
         self.folder.path().canonicalize().unwrap().join("campaigns")
     }
 
     #[cfg(unix)]
-    fn link(&self, target: impl AsRef<Path>, name: &str) {
-        std::os::unix::fs::symlink(target, self.campaigns().join(name)).unwrap();
+    fn create_symlink(&self, target: impl AsRef<Path>, name: &str) {
+        std::os::unix::fs::symlink(target, self.campaigns_folder().join(name)).unwrap();
     }
 
-    /// The content that a name opens, or the error.
-    fn open(&self, name: &str) -> Result<String, String> {
+    /// The content of the file that a name resolves to, or the error.
+    fn read_file(&self, name: &str) -> Result<String, String> {
         let path = self.paths.resolve_path(name).map_err(|finding| finding.message)?;
         let mut text = String::new();
         let mut file = path.open_file().map_err(|error| error.to_string())?;
@@ -46,15 +46,15 @@ impl TestFolders {
 #[test]
 fn confined_path_opens_files_in_its_folder() {
     let test = TestFolders::create();
-    let absolute = test.campaigns().join("list.csv").display().to_string();
+    let absolute = test.campaigns_folder().join("list.csv").display().to_string();
     for name in ["list.csv", "./list.csv", "sub/../list.csv", "sub/deep/../../list.csv", &absolute] {
-        assert_eq!(test.open(name).as_deref(), Ok("campaigns/list.csv"), "{name}");
+        assert_eq!(test.read_file(name).as_deref(), Ok("campaigns/list.csv"), "{name}");
     }
-    assert_eq!(test.open("sub/deep/list.csv").as_deref(), Ok("campaigns/sub/deep/list.csv"));
-    assert!(test.open("none.csv").unwrap_err().contains("No such file"));
-    assert!(test.open("sub").unwrap_err().contains("it is a folder"));
-    assert!(test.open(".").unwrap_err().contains("it is a folder"));
-    assert!(test.open("list.csv/x").is_err() && test.open("list.csv\0").is_err());
+    assert_eq!(test.read_file("sub/deep/list.csv").as_deref(), Ok("campaigns/sub/deep/list.csv"));
+    assert!(test.read_file("none.csv").unwrap_err().contains("No such file"));
+    assert!(test.read_file("sub").unwrap_err().contains("it is a folder"));
+    assert!(test.read_file(".").unwrap_err().contains("it is a folder"));
+    assert!(test.read_file("list.csv/x").is_err() && test.read_file("list.csv\0").is_err());
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn confined_path_that_leaves_the_folder_is_refused() {
     let names =
         ["../secret.csv", "../missing.csv", "..", "sub/../../secret.csv", "../campaigns/list.csv", "none/../../x"];
     for name in names.into_iter().chain([secret.as_str(), &missing, "/etc/passwd", "/proc/self/environ", "/"]) {
-        let error = test.open(name).unwrap_err();
+        let error = test.read_file(name).unwrap_err();
         assert_eq!(error, format!("`{name}` is outside the campaigns folder"));
     }
 }
@@ -74,20 +74,20 @@ fn confined_path_that_leaves_the_folder_is_refused() {
 #[test]
 fn confined_link_is_followed_only_inside_the_folder() {
     let test = TestFolders::create();
-    test.link("list.csv", "same.csv");
-    test.link("sub/deep", "down");
-    test.link("../../list.csv", "sub/deep/up.csv");
-    test.link(test.campaigns().join("list.csv"), "whole.csv");
+    test.create_symlink("list.csv", "same.csv");
+    test.create_symlink("sub/deep", "down");
+    test.create_symlink("../../list.csv", "sub/deep/up.csv");
+    test.create_symlink(test.campaigns_folder().join("list.csv"), "whole.csv");
     for name in ["same.csv", "down/up.csv", "sub/deep/up.csv", "whole.csv"] {
-        assert_eq!(test.open(name).as_deref(), Ok("campaigns/list.csv"), "{name}");
+        assert_eq!(test.read_file(name).as_deref(), Ok("campaigns/list.csv"), "{name}");
     }
-    test.link("../secret.csv", "out.csv");
-    test.link("../missing.csv", "gone.csv");
-    test.link("..", "parent");
-    test.link("/", "root");
-    test.link("/proc/self", "self");
-    test.link("out.csv", "twice.csv");
-    test.link(test.campaigns().join("../secret.csv"), "dots.csv");
+    test.create_symlink("../secret.csv", "out.csv");
+    test.create_symlink("../missing.csv", "gone.csv");
+    test.create_symlink("..", "parent");
+    test.create_symlink("/", "root");
+    test.create_symlink("/proc/self", "self");
+    test.create_symlink("out.csv", "twice.csv");
+    test.create_symlink(test.campaigns_folder().join("../secret.csv"), "dots.csv");
     for name in [
         "out.csv",
         "gone.csv",
@@ -100,13 +100,13 @@ fn confined_link_is_followed_only_inside_the_folder() {
         "self/environ",
         "parent/campaigns/list.csv",
     ] {
-        let error = test.open(name).unwrap_err();
+        let error = test.read_file(name).unwrap_err();
         assert_eq!(error, format!("`{name}` is outside the campaigns folder"));
     }
-    test.link("circle.csv", "circle.csv");
-    test.link("nothing.csv", "dangling.csv");
-    assert!(test.open("circle.csv").is_err());
-    assert_eq!(test.open("dangling.csv").unwrap_err(), "it is a symbolic link to a file that does not exist");
+    test.create_symlink("circle.csv", "circle.csv");
+    test.create_symlink("nothing.csv", "dangling.csv");
+    assert!(test.read_file("circle.csv").is_err());
+    assert_eq!(test.read_file("dangling.csv").unwrap_err(), "it is a symbolic link to a file that does not exist");
 }
 
 #[cfg(unix)]
@@ -115,12 +115,12 @@ fn link_that_replaces_a_checked_file_cannot_leave_the_folder() {
     let test = TestFolders::create();
     let file = test.paths.resolve_path("list.csv").unwrap();
     let deep = test.paths.resolve_path("sub/deep/list.csv").unwrap();
-    fs::remove_file(test.campaigns().join("list.csv")).unwrap();
-    test.link("../secret.csv", "list.csv");
-    fs::rename(test.campaigns().join("sub"), test.campaigns().join("old")).unwrap();
+    fs::remove_file(test.campaigns_folder().join("list.csv")).unwrap();
+    test.create_symlink("../secret.csv", "list.csv");
+    fs::rename(test.campaigns_folder().join("sub"), test.campaigns_folder().join("old")).unwrap();
     fs::create_dir_all(test.folder.path().join("deep")).unwrap();
     fs::write(test.folder.path().join("deep/list.csv"), "secret").unwrap();
-    test.link("..", "sub");
+    test.create_symlink("..", "sub");
     for path in [file, deep] {
         assert!(is_outside(&path.open_file().unwrap_err()), "{}", path.display());
         assert!(path.leaves_folder() && !path.is_present());
@@ -132,17 +132,17 @@ fn link_that_replaces_a_checked_file_cannot_leave_the_folder() {
 fn confined_pipe_is_refused_without_waiting() {
     let test = TestFolders::create();
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
-    let pipe = test.campaigns().join("pipe.csv");
+    let pipe = test.campaigns_folder().join("pipe.csv");
     rustix::fs::mknodat(rustix::fs::CWD, pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
-    assert!(test.open("pipe.csv").unwrap_err().contains("it is a pipe"));
+    assert!(test.read_file("pipe.csv").unwrap_err().contains("it is a pipe"));
 }
 
 #[cfg(unix)]
 #[test]
 fn results_written_by_an_assistant_do_not_follow_links() {
     let test = TestFolders::create();
-    test.link("list.csv", "same.csv");
-    test.link("..", "parent");
+    test.create_symlink("list.csv", "same.csv");
+    test.create_symlink("..", "parent");
     let refusal = |name: &str| test.paths.file().join_sibling(name).find_write_refusal();
     assert_eq!((refusal("new.csv"), refusal("new/new.csv"), refusal("list.csv")), (None, None, None));
     assert!(refusal("same.csv").unwrap().contains("a symbolic link"));
@@ -162,7 +162,7 @@ fn confined_campaign_reads_texts_from_its_own_folders() {
     write("campaigns/beside.txt");
     write("templates/above.txt");
     write("elsewhere/secret.txt");
-    test.link("../elsewhere", "templates");
+    test.create_symlink("../elsewhere", "templates");
     std::os::unix::fs::symlink("../elsewhere/secret.txt", test.folder.path().join("templates/out.txt")).unwrap();
     let folders = test.paths.text_folders();
     let found = |name: &str| {
@@ -177,7 +177,7 @@ fn confined_campaign_reads_texts_from_its_own_folders() {
         assert!(found(name).unwrap().unwrap_err(), "{name}");
     }
     assert!(folders[1].list_names().is_empty());
-    fs::remove_file(test.campaigns().join("templates")).unwrap();
+    fs::remove_file(test.campaigns_folder().join("templates")).unwrap();
     assert!(found("above.txt").unwrap().is_ok() && found("missing.txt").is_none());
     assert!(found("out.txt").unwrap().unwrap_err());
     assert!(folders[2].list_names().contains(&"above.txt".to_owned()));
@@ -186,10 +186,10 @@ fn confined_campaign_reads_texts_from_its_own_folders() {
 #[test]
 fn unconfined_path_opens_any_file() {
     let test = TestFolders::create();
-    let paths = CampaignPaths::new(&test.campaigns().join("sale.yaml"), PathScope::Anywhere);
+    let paths = CampaignPaths::new(&test.campaigns_folder().join("sale.yaml"), PathScope::Anywhere);
     let path = paths.resolve_path("../secret.csv").unwrap();
     assert!(path.is_present() && path.open_file().is_ok() && !path.leaves_folder());
-    assert_eq!(path.path(), test.campaigns().join("../secret.csv"));
+    assert_eq!(path.path(), test.campaigns_folder().join("../secret.csv"));
 }
 
 #[cfg(target_os = "linux")]

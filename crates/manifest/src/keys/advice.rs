@@ -89,17 +89,21 @@ pub(crate) fn find_meant_key(name: &str, keys: &'static [KeySpec]) -> Option<&'s
         .or_else(|| find_near_key(name, keys))
 }
 
-/// The only key that the author can have meant by an unknown key, if correcting it cannot loosen a protection of
+/// The only key that the author could have meant by an unknown key, if correcting it cannot loosen a protection of
 /// recipients.
 ///
 /// A misspelt key stops every run, so the file has sent nothing in this form. The value stays as the author typed it.
 /// `None` if another key is similar, if the name is a valid key elsewhere, or if the key can allow more than its
 /// default. A person must decide these cases.
-pub(super) fn find_only_key(name: &str, keys: &'static [KeySpec], root: &'static [KeySpec]) -> Option<&'static str> {
+pub(super) fn find_unambiguous_key(
+    name: &str,
+    keys: &'static [KeySpec],
+    root: &'static [KeySpec],
+) -> Option<&'static str> {
     let channel_key = split_channel_prefix(name).filter(|(channel, _)| std::ptr::eq(keys, channel_keys(channel)));
     let only = match channel_key {
         Some((_, rest)) => find_key(keys, rest)?.name,
-        None if find_synonym(name, keys).is_some() || is_known(name, root) => return None,
+        None if find_synonym(name, keys).is_some() || is_known_key(name, root) => return None,
         None => only_candidate(name, key_names(keys))?,
     };
     let may_allow = LOOSENING_KEYS.contains(&only) || PROTECTIONS.iter().any(|protection| protection.key == only);
@@ -130,7 +134,7 @@ fn find_synonym(name: &str, keys: &'static [KeySpec]) -> Option<&'static str> {
 }
 
 /// Whether a file with the keys `root` has a key with this name anywhere.
-pub(crate) fn is_known(name: &str, root: &'static [KeySpec]) -> bool {
+pub(crate) fn is_known_key(name: &str, root: &'static [KeySpec]) -> bool {
     !find_key_paths(name, root).is_empty()
 }
 
@@ -186,7 +190,7 @@ fn channel_in_path(path: &str) -> Option<&str> {
 /// first is included.
 fn find_key_paths(name: &str, root: &'static [KeySpec]) -> Vec<String> {
     let mut found = Vec::new();
-    walk_keys(root, "", name, &mut found);
+    collect_key_paths(root, "", name, &mut found);
     let has_key = |channel: &&KeySpec| is_campaign(root) && find_key(channel_keys(channel.name), name).is_some();
     if let Some(channel) = CHANNELS.iter().find(has_key) {
         found.push(format!("{CHANNEL}{}.{name}", channel.name));
@@ -194,14 +198,14 @@ fn find_key_paths(name: &str, root: &'static [KeySpec]) -> Vec<String> {
     found
 }
 
-fn walk_keys(keys: &'static [KeySpec], parent: &str, name: &str, found: &mut Vec<String>) {
+fn collect_key_paths(keys: &'static [KeySpec], parent: &str, name: &str, found: &mut Vec<String>) {
     for key in keys {
         let path = if parent.is_empty() { key.name.to_owned() } else { format!("{parent}.{}", key.name) };
         if key.name == name {
             found.push(path.clone());
         }
         if let ValueShape::Map(inner) = key.shape {
-            walk_keys(inner, &path, name, found);
+            collect_key_paths(inner, &path, name, found);
         }
     }
 }
@@ -338,9 +342,9 @@ pub(super) fn advise_missing_value(key: &KeySpec, name: &str) -> String {
 /// Keys whose words say how a request is made or announced, or what a test expects. They do not decide who gets what.
 const HARMLESS_KEYS: [&str; 4] = ["endpoint", "operation", "preset", "skipped"];
 
-/// The only allowed word that the author can have meant by a value. `None` if the key can affect who gets which
+/// The only allowed word that the author could have meant by a value. `None` if the key can affect who gets which
 /// message.
-pub(super) fn find_only_word(key: &KeySpec, text: &str, words: &[&'static str]) -> Option<&'static str> {
+pub(super) fn find_unambiguous_word(key: &KeySpec, text: &str, words: &[&'static str]) -> Option<&'static str> {
     only_candidate(text.trim(), words.iter().copied()).filter(|_| HARMLESS_KEYS.contains(&key.name))
 }
 
@@ -408,9 +412,9 @@ mod only_key_tests {
     #[test]
     fn misspelt_key_with_one_candidate_has_a_fix() {
         for (name, meant) in [("recipents", "recipients"), ("chanels", "channels"), ("Delivery", "delivery")] {
-            assert_eq!(find_only_key(name, CAMPAIGN, CAMPAIGN), Some(meant), "{name}");
+            assert_eq!(find_unambiguous_key(name, CAMPAIGN, CAMPAIGN), Some(meant), "{name}");
         }
-        assert_eq!(find_only_key("viber_signature", channel_keys("viber"), CAMPAIGN), Some("signature"));
+        assert_eq!(find_unambiguous_key("viber_signature", channel_keys("viber"), CAMPAIGN), Some("signature"));
     }
 
     #[test]
@@ -420,14 +424,14 @@ mod only_key_tests {
             KeySpec::new("match", ValueShape::Line, "x"),
             KeySpec::new("timeout", ValueShape::Line, "x"),
         ];
-        assert_eq!(find_only_key("atch", KEYS, CAMPAIGN), None);
-        assert_eq!(find_only_key("tiemout", KEYS, KEYS), Some("timeout"));
+        assert_eq!(find_unambiguous_key("atch", KEYS, CAMPAIGN), None);
+        assert_eq!(find_unambiguous_key("tiemout", KEYS, KEYS), Some("timeout"));
     }
 
     #[test]
     fn synonyms_and_misplaced_or_protective_keys_have_no_fix() {
         for name in ["purpos", "mandatry", "editon", "receipt", "tz", "batch", "zzz"] {
-            assert_eq!(find_only_key(name, CAMPAIGN, CAMPAIGN), None, "{name}");
+            assert_eq!(find_unambiguous_key(name, CAMPAIGN, CAMPAIGN), None, "{name}");
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::document::FindingCollector;
 use crate::yaml::{self, node_to_json};
 use campaign_core::finding::{Finding, SourceText};
 
-/// Whether a value fits a schema, by the keywords of our schemas; patterns are ignored.
+/// Whether a value is valid against a schema. Supports only the keywords that our schemas use, and ignores patterns.
 fn fits_schema(schema: &Value, value: &Value) -> bool {
     let Some(keywords) = schema.as_object() else { return true };
     keywords.iter().all(|(keyword, expected)| match (keyword.as_str(), value) {
@@ -80,7 +80,7 @@ fn parse_example(example: &str) -> Value {
     node_to_json(&yaml::read_tree(&mut FindingCollector::new(&source)).expect("an example is YAML"))
 }
 
-/// Sample values of a key: its example, values of other kinds, and nothing.
+/// Sample values of a key: its example, values of other kinds, and null.
 fn sample_values(key: &KeySpec) -> Vec<Value> {
     let others =
         [json!(null), json!({}), json!([]), json!([null]), json!(true), json!(7), json!(-1), json!({ "x": null })];

@@ -210,7 +210,7 @@ pub(crate) fn has_bare_texts(node: &Node) -> bool {
     find_bare_texts(node).is_some()
 }
 
-/// The texts that a map contains directly. `None` if a key of the map can be a misspelling of a regular key.
+/// The texts that a map contains directly. `None` if a key of the map might be a misspelling of a regular key.
 fn find_bare_texts(node: &Node) -> Option<Vec<&MapEntry>> {
     let entries = node.as_entries()?;
     let is_selector = |entry: &&MapEntry| matches!(entry.key.as_str(), "by" | "else");

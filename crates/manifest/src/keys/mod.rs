@@ -15,7 +15,7 @@ mod structure;
 mod tables;
 
 pub(crate) use advice::find_meant_key;
-pub(crate) use advice::{is_known, is_text_key};
+pub(crate) use advice::{is_known_key, is_text_key};
 pub(crate) use list_checks::{ChannelItem, guess_channel_item, has_bare_texts, parse_channel_item};
 pub use schema::build_schema;
 pub use schema::{campaign_schema, gateways_schema};

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::advice::{belongs_under, find_meant_key, find_only_key, suggest_key_fix};
+use super::advice::{belongs_under, find_meant_key, find_unambiguous_key, suggest_key_fix};
 use super::list_checks::{report_bare_texts, report_listed_names};
 use super::tables::TEXT_FILE;
 use super::{KeyPresence, KeySpec, OTHER_COUNTRIES, ValueShape, advice, find_key, key_names, list_checks};
@@ -42,7 +42,7 @@ pub(crate) fn check_map(node: &Node, owner: &str, keys: &'static [KeySpec], repo
     }
 }
 
-/// The fix for a misspelt key that can have only one meaning; see [`find_only_key`]. There is none if the map already
+/// The fix for a misspelt key that can have only one meaning; see [`find_unambiguous_key`]. There is none if the map already
 /// contains the correct key.
 fn fix_key_spelling(
     entry: &MapEntry,
@@ -50,9 +50,10 @@ fn fix_key_spelling(
     keys: &'static [KeySpec],
     report: &FindingCollector,
 ) -> Option<Fix> {
-    let name = find_only_key(&entry.key, keys, report.root)?;
+    let name = find_unambiguous_key(&entry.key, keys, report.root)?;
     let is_new = !entries.iter().any(|other| {
-        other.key == name || (other.key != entry.key && find_only_key(&other.key, keys, report.root) == Some(name))
+        other.key == name
+            || (other.key != entry.key && find_unambiguous_key(&other.key, keys, report.root) == Some(name))
     });
     let fix = Fix::replace(format!("write `{name}`"), entry.key_span.clone(), name);
     Some(fix).filter(|_| is_new && is_plain_key(entry, report))
@@ -313,7 +314,7 @@ fn check_scalar(key: &KeySpec, entry: &MapEntry, scalar: &Scalar, report: &mut F
 /// The fix for a misspelt value of a key that takes a number or a word.
 ///
 /// The fix keeps the author's value. It removes quotes, or replaces a YAML 1.1 spelling with `true` or `false`. It
-/// writes the only similar word only if the key does not affect who gets which message.
+/// replaces a misspelt word if only one allowed word is similar and the key does not affect who gets which message.
 fn fix_value(key: &KeySpec, entry: &MapEntry, scalar: &Scalar, report: &FindingCollector) -> Option<Fix> {
     let (span, text) = (&entry.value.span, scalar.text.as_str());
     let written = report.source_slice(span);
@@ -331,7 +332,7 @@ fn fix_value(key: &KeySpec, entry: &MapEntry, scalar: &Scalar, report: &FindingC
             "no" | "off" => Some("false"),
             _ => None,
         },
-        ValueShape::OneOf(words) | ValueShape::Words(words) => advice::find_only_word(key, text, words),
+        ValueShape::OneOf(words) | ValueShape::Words(words) => advice::find_unambiguous_word(key, text, words),
         _ => None,
     };
     let word = word.filter(|_| scalar.is_plain() && written == text)?;

@@ -119,7 +119,7 @@ fn read_profile(entry: &MapEntry, paths: &CampaignPaths, report: &mut FindingCol
             None
         },
         hook: if section.has_value("hook") {
-            Some(read_hook(section.subsection("hook"), paths, report)?)
+            Some(read_webhook_settings(section.subsection("hook"), paths, report)?)
         } else {
             None
         },
@@ -182,7 +182,7 @@ fn refuse_proxy_to_loopback(
 
 /// Reads the webhook settings. The address belongs to our own webhook endpoint, which the gateway calls without an API
 /// key.
-fn read_hook(
+fn read_webhook_settings(
     section: ConfigSection<'_>,
     paths: &CampaignPaths,
     report: &mut FindingCollector,
@@ -270,7 +270,7 @@ fn read_rate(
 fn read_abroad_limit(section: ConfigSection<'_>, report: &mut FindingCollector) -> Option<u32> {
     let limits = section.subsection("limits");
     let entry = limits.entry("abroad")?;
-    if !section.has_value("home") && !section.has_misspelt("home") {
+    if !section.has_value("home") && !section.has_misspelling("home") {
         let finding = Finding::new(&rules::MISSING_KEY, "`limits.abroad` needs `home`, the list of home countries");
         report.add(&entry.key_span, finding.help("add a line such as `home: [UA]` to the profile"));
     }
@@ -370,7 +370,7 @@ fn read_words(
 }
 
 /// Whether this word might be an opt-out in a reply to marketing.
-fn opts_out(word: &str) -> bool {
+fn might_opt_out(word: &str) -> bool {
     OptOutWords::default().classify_reply(word, Purpose::Marketing).may_opt_out()
 }
 
@@ -402,7 +402,7 @@ fn load_words(path: &CampaignPath, file: WordFile) -> LoadedFile<Vec<String>> {
                 };
                 report.add(&span, Finding::new(rule, problem).help(help));
             }
-            _ if matches!(file, WordFile::OptIn) && opts_out(word) => {
+            _ if matches!(file, WordFile::OptIn) && might_opt_out(word) => {
                 let problem = format!("`{word}` is an opt-out, so it cannot be an opt-in");
                 report.add(&span, Finding::new(rule, problem).help("remove this line"));
             }
@@ -430,7 +430,7 @@ fn load_words(path: &CampaignPath, file: WordFile) -> LoadedFile<Vec<String>> {
     LoadedFile::new(Some(words), report.into_findings())
 }
 
-/// The words of a text and their locations.
+/// The non-empty lines of a word file, without comments and surrounding white space, and their locations.
 fn split_lines(text: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
     let mut next = 0;
     let lines = text.split_inclusive('\n').map(move |line| {
@@ -675,7 +675,7 @@ mod opt_out_words_tests {
     }
 
     #[test]
-    fn each_line_is_one_phrase_and_errors_report_positions() {
+    fn opt_out_words_are_read_by_line_with_error_positions() {
         let words = |words: &[&str]| Some(words.iter().map(|word| (*word).to_owned()).collect());
         assert_eq!(read_text("\u{feff}Godi\n\n# Ukrainian\n  не пишіть \r\n"), (words(&["Godi", "не пишіть"]), vec![]));
         assert_eq!(read_text("Godi\n  …\n"), (None, vec![(2, 3, true)]));

@@ -87,8 +87,8 @@ fn read_secret_file(path: &Path, noun: &str) -> Result<String, String> {
     Ok(text)
 }
 
-/// Whether other users can read a secret. A file owned by root can be readable by its group, so that a server and its
-/// operators can share it.
+/// Whether other users can access the file of a secret. A file owned by root may be readable by its group, so that a
+/// server and its operators can share it.
 #[cfg(unix)]
 fn is_open_to_others(metadata: &fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt as _;
@@ -155,7 +155,7 @@ fn conceal_lines(text: &str, mut begin: impl FnMut(&str) -> Option<usize>) -> St
     concealed
 }
 
-/// The end of `api_key` or `secret:` in a line; `None` in a comment.
+/// The end of `api_key`, `secret` or the prefix of a private key in a line, whichever comes first; `None` in a comment.
 fn find_key(line: &str) -> Option<usize> {
     let ends = [find_end("api_key", line), find_key_end("secret", line), find_end(PRIVATE_HALF, line)];
     ends.into_iter().flatten().min().filter(|_| !line.trim_start().starts_with('#'))

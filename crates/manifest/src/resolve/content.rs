@@ -333,7 +333,7 @@ impl Resolver<'_> {
             FieldKind::Template | FieldKind::Message | FieldKind::Choice(_)
                 if field.need == FieldRequirement::Always =>
             {
-                FieldValue::Text(NamedTemplate::stand_in())
+                FieldValue::Text(NamedTemplate::placeholder())
             }
             FieldKind::Number { .. } => FieldValue::Number(field.default?.parse().ok()?),
             _ => return None,
@@ -361,7 +361,7 @@ impl Resolver<'_> {
                 (FieldRequirement::OutsidePipeline(reason), Some(kind)) if kind != OperationKind::Pipeline => reason,
                 _ => continue,
             };
-            if slot.section.entry(field.key).is_some() || slot.section.has_misspelt(field.key) {
+            if slot.section.entry(field.key).is_some() || slot.section.has_misspelling(field.key) {
                 continue;
             }
             match missing.iter_mut().find(|(known, _)| *known == reason) {
@@ -399,7 +399,7 @@ impl Resolver<'_> {
             };
             let [caption, image, url, button] = Card::<()>::FIELDS.map(|field| text(field.key));
             let [image, url, button] =
-                [image, url, button].map(|text| self.or_placeholder(text, NamedTemplate::stand_in));
+                [image, url, button].map(|text| self.or_placeholder(text, NamedTemplate::placeholder));
             Card { caption, image, url, button }
         });
         texts.collect()
@@ -428,7 +428,7 @@ impl Resolver<'_> {
             }
         };
         let (title, name) = (facts.title, form.name);
-        let missing = |key: &&&str| slot.section.entry(key).is_none() && !slot.section.has_misspelt(key);
+        let missing = |key: &&&str| slot.section.entry(key).is_none() && !slot.section.has_misspelling(key);
         for key in form.required_keys.iter().filter(missing) {
             let (message, help) = match typed {
                 Some(_) => (
@@ -458,15 +458,15 @@ impl Resolver<'_> {
 
     /// Returns the first form, because a pipeline can carry no other. If the campaign names another form, that is
     /// reported.
-    fn check_pipeline_form(&mut self, slot: &ChannelEntry<'_>, named: &str) -> Option<&'static MessageForm> {
+    fn check_pipeline_form(&mut self, slot: &ChannelEntry<'_>, form_key: &str) -> Option<&'static MessageForm> {
         let facts = slot.channel.facts();
         let carried = facts.forms.first()?;
-        if let Some((name, span)) = slot.section.typed_text(named).filter(|(name, _)| *name != carried.name) {
+        if let Some((name, span)) = slot.section.typed_text(form_key).filter(|(name, _)| *name != carried.name) {
             let message = format!(
                 "a pipeline can send a {} message only as type `{}`, not as `{name}`",
                 facts.title, carried.name
             );
-            self.report.add(span, Finding::new(&rules::NOT_CARRIED, message).help(format!("remove `{named}`")));
+            self.report.add(span, Finding::new(&rules::NOT_CARRIED, message).help(format!("remove `{form_key}`")));
         }
         Some(carried)
     }

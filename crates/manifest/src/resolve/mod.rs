@@ -20,7 +20,7 @@ use super::campaign::{
 };
 use super::document::{self, ConfigSection, FileKind, FindingCollector, LoadedFile};
 use super::keys::CAMPAIGN;
-use super::recipients::{RecipientSource, is_list_name, read_countries};
+use super::recipients::{RecipientSource, is_list_file, read_countries};
 use super::text_folders::TextFolders;
 use super::value::Seconds;
 use super::yaml::{MapEntry, Node};
@@ -48,7 +48,7 @@ pub fn load_campaign(path: &Path, day: CampaignDay) -> LoadedFile<Campaign> {
 
 /// Reads a campaign file within this scope, which also applies to the paths in the file.
 pub fn load_campaign_within(path: &Path, day: CampaignDay, scope: PathScope) -> LoadedFile<Campaign> {
-    if is_list_name(path) {
+    if is_list_file(path) {
         let message = format!("`{}` is a list of recipients, not a campaign file", path.display());
         let help = format!("create a campaign from it with `campaign init NAME --from {}`", quote_for_shell(path));
         return LoadedFile::new(None, vec![Finding::new(&rules::WRONG_TYPE, message).help(help)]);
@@ -109,7 +109,7 @@ impl Resolver<'_> {
         let holdout = self.resolve_holdout(root);
         let data = self.resolve_tables(root, &vars);
         let source = self.resolve_recipients(recipients);
-        self.refuse_waiting(root, source.as_ref());
+        self.check_schedule_source(root, source.as_ref());
         let format = self.resolve_list_format(recipients);
         let suppress = self.resolve_suppress_files(recipients);
         self.refuse_own_list(recipients, source.as_ref());

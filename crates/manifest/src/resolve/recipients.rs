@@ -226,8 +226,8 @@ impl Resolver<'_> {
         Some(read_secret_source(value, key, &self.paths, self.report)?.with_absolute_path())
     }
 
-    /// Reports `wait_for_file` if the list is not a file, and standard input as the source of a scheduled campaign.
-    pub(super) fn refuse_waiting(&mut self, root: ConfigSection<'_>, source: Option<&RecipientSource>) {
+    /// Reports standard input as the source of a scheduled campaign, and `wait_for_file` if the list is not a file.
+    pub(super) fn check_schedule_source(&mut self, root: ConfigSection<'_>, source: Option<&RecipientSource>) {
         let schedule = root.subsection("schedule");
         if let Some(entry) = root.entry("schedule")
             && source == Some(&RecipientSource::StandardInput)
@@ -432,9 +432,9 @@ impl Resolver<'_> {
     }
 }
 
-/// The value of an optional key, `Some(None)` if the key is missing; `None` if the value is invalid.
-fn require_valid<T>(key: Option<Option<T>>) -> Option<Option<T>> {
-    match key {
+/// The value of an optional key. `Some(None)` if the key is missing; `None` if the value is invalid.
+fn require_valid<T>(value: Option<Option<T>>) -> Option<Option<T>> {
+    match value {
         None => Some(None),
         Some(None) => None,
         Some(value) => Some(value),

@@ -283,22 +283,22 @@ struct PlaceholderSyntax {
 
 /// Longer delimiters come before those that they begin with.
 const SYNTAXES: [PlaceholderSyntax; 15] = [
-    PlaceholderSyntax { open: "*|", close: "|*", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
-    PlaceholderSyntax { open: "<<", close: ">>", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
-    PlaceholderSyntax { open: "<%=", close: "%>", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
-    PlaceholderSyntax { open: "${", close: "}", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
-    PlaceholderSyntax { open: "#{", close: "}", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
-    PlaceholderSyntax { open: "{!", close: "}", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
-    PlaceholderSyntax { open: "{$", close: "}", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
-    PlaceholderSyntax { open: "[[", close: "]]", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
-    PlaceholderSyntax { open: "{", close: "}", is_name: is_words, rule: &rules::SINGLE_BRACES },
+    PlaceholderSyntax { open: "*|", close: "|*", is_name: consists_of_words, rule: &rules::FOREIGN_PLACEHOLDER },
+    PlaceholderSyntax { open: "<<", close: ">>", is_name: consists_of_words, rule: &rules::FOREIGN_PLACEHOLDER },
+    PlaceholderSyntax { open: "<%=", close: "%>", is_name: consists_of_words, rule: &rules::FOREIGN_PLACEHOLDER },
+    PlaceholderSyntax { open: "${", close: "}", is_name: consists_of_words, rule: &rules::FOREIGN_PLACEHOLDER },
+    PlaceholderSyntax { open: "#{", close: "}", is_name: consists_of_words, rule: &rules::FOREIGN_PLACEHOLDER },
+    PlaceholderSyntax { open: "{!", close: "}", is_name: consists_of_words, rule: &rules::FOREIGN_PLACEHOLDER },
+    PlaceholderSyntax { open: "{$", close: "}", is_name: consists_of_words, rule: &rules::FOREIGN_PLACEHOLDER },
+    PlaceholderSyntax { open: "[[", close: "]]", is_name: consists_of_words, rule: &rules::FOREIGN_PLACEHOLDER },
+    PlaceholderSyntax { open: "{", close: "}", is_name: consists_of_words, rule: &rules::SINGLE_BRACES },
     PlaceholderSyntax { open: "%%", close: "%%", is_name: is_one_word, rule: &rules::FOREIGN_PLACEHOLDER },
     // These characters also occur in prices, discounts, tags and ordinary text.
     PlaceholderSyntax { open: "%", close: "%", is_name: is_one_word, rule: &rules::FOREIGN_PLACEHOLDER },
-    PlaceholderSyntax { open: "[", close: "]", is_name: is_person_value, rule: &rules::FOREIGN_PLACEHOLDER },
-    PlaceholderSyntax { open: "<", close: ">", is_name: is_person_value, rule: &rules::FOREIGN_PLACEHOLDER },
-    PlaceholderSyntax { open: "((", close: "))", is_name: is_person_value, rule: &rules::FOREIGN_PLACEHOLDER },
-    PlaceholderSyntax { open: "#", close: "#", is_name: is_person_word, rule: &rules::FOREIGN_PLACEHOLDER },
+    PlaceholderSyntax { open: "[", close: "]", is_name: is_recipient_value, rule: &rules::FOREIGN_PLACEHOLDER },
+    PlaceholderSyntax { open: "<", close: ">", is_name: is_recipient_value, rule: &rules::FOREIGN_PLACEHOLDER },
+    PlaceholderSyntax { open: "((", close: "))", is_name: is_recipient_value, rule: &rules::FOREIGN_PLACEHOLDER },
+    PlaceholderSyntax { open: "#", close: "#", is_name: is_recipient_word, rule: &rules::FOREIGN_PLACEHOLDER },
 ];
 /// The delimiters of the template language.
 const TAGS: [(&str, &str); 3] = [("{{", "}}"), ("{%", "%}"), ("{#", "#}")];
@@ -438,7 +438,7 @@ impl PlaceholderSyntax {
     }
 }
 
-fn is_words(inner: &str, _: &ColumnHeaders) -> bool {
+fn consists_of_words(inner: &str, _: &ColumnHeaders) -> bool {
     let name = inner.trim();
     let starts = name.starts_with(|c: char| c.is_alphabetic() || c == '_');
     let fits = |c: char| c.is_alphanumeric() || is_apostrophe(c) || matches!(c, '_' | ' ' | '.');
@@ -446,17 +446,18 @@ fn is_words(inner: &str, _: &ColumnHeaders) -> bool {
 }
 
 fn is_one_word(inner: &str, columns: &ColumnHeaders) -> bool {
-    is_words(inner, columns) && !inner.contains(' ')
+    consists_of_words(inner, columns) && !inner.contains(' ')
 }
 
-fn is_person_word(inner: &str, columns: &ColumnHeaders) -> bool {
-    is_one_word(inner, columns) && is_person_value(inner, columns)
+fn is_recipient_word(inner: &str, columns: &ColumnHeaders) -> bool {
+    is_one_word(inner, columns) && is_recipient_value(inner, columns)
 }
 
-/// Whether the words stand for a value of a person, because they name a column, are a known word, or contain `_`.
-fn is_person_value(inner: &str, columns: &ColumnHeaders) -> bool {
+/// Whether the words stand for a recipient's value, because they name a column, are a typical column name such as
+/// `city`, or contain `_`.
+fn is_recipient_value(inner: &str, columns: &ColumnHeaders) -> bool {
     let is_typical = || PERSON_WORDS.contains(&simplify_name(inner).as_str()) || inner.contains('_');
-    is_words(inner, columns) && (is_typical() || find_column(inner, columns).is_some())
+    consists_of_words(inner, columns) && (is_typical() || find_column(inner, columns).is_some())
 }
 
 #[cfg(test)]

@@ -92,7 +92,9 @@ impl Resolver<'_> {
             let place = finding.place.as_ref().filter(|_| *finding.rule == rules::UNKNOWN_KEY);
             place.is_some_and(|place| self.report.source_slice(&place.span).trim_matches(['"', '\'']) == "timezone")
         };
-        !root.has_value("timezone") && !root.has_misspelt("timezone") && !self.report.findings.iter().any(is_misplaced)
+        !root.has_value("timezone")
+            && !root.has_misspelling("timezone")
+            && !self.report.findings.iter().any(is_misplaced)
     }
 }
 
@@ -206,14 +208,15 @@ impl Resolver<'_> {
     }
 
     /// The local times of the schedule, which exactly one key must define.
-    fn resolve_timing(&mut self, section: ConfigSection<'_>, schedule: &Range<usize>) -> Option<Timing> {
+    fn resolve_timing(&mut self, section: ConfigSection<'_>, schedule_span: &Range<usize>) -> Option<Timing> {
         let typed: Vec<_> =
             KEYS.into_iter().filter_map(|(name, read)| Some((name, read, section.typed_text(name)?))).collect();
         match typed[..] {
             [] => {
-                let finding = Finding::new(&rules::SCHEDULE, "`schedule` has no time");
-                let help = "add `at: 2026-12-01 10:00`, `every: Mon 10:00` or `cron: 0 10 * * MON` under `schedule`";
-                self.report.add(schedule, finding.help(help));
+                let finding = Finding::new(&rules::SCHEDULE, "`schedule_span` has no time");
+                let help =
+                    "add `at: 2026-12-01 10:00`, `every: Mon 10:00` or `cron: 0 10 * * MON` under `schedule_span`";
+                self.report.add(schedule_span, finding.help(help));
                 None
             }
             [(name, read, (text, span))] => match read(text) {
@@ -224,7 +227,7 @@ impl Resolver<'_> {
                 }
             },
             [(first, ..), (second, _, (_, span)), ..] => {
-                let message = format!("`schedule` has two times: `{first}` and `{second}`");
+                let message = format!("`schedule_span` has two times: `{first}` and `{second}`");
                 self.report.add(span, Finding::new(&rules::SCHEDULE, message).help("remove one of them"));
                 None
             }

@@ -183,19 +183,20 @@ fn expand_tabs(text: &str, width: usize) -> Fix {
 }
 
 /// Replaces no-break spaces in the indentation of a line with ordinary spaces, which look the same.
-pub(super) fn replace_no_break_spaces(text: &str, line: usize, indentation: &str) -> Option<Fix> {
+pub(super) fn replace_no_break_spaces(text: &str, line_start: usize, indentation: &str) -> Option<Fix> {
     // Other kinds of space have other widths.
     let is_same_width = |character: char| matches!(character, ' ' | '\u{a0}' | '\u{202f}');
-    let is_clear = indentation.chars().all(is_same_width) && !continues_text(text, line, indentation.chars().count());
+    let is_clear =
+        indentation.chars().all(is_same_width) && !continues_text(text, line_start, indentation.chars().count());
     let other_spaces = indentation.char_indices().filter(|&(_, character)| character != ' ');
-    let edits = other_spaces.map(|(at, space)| (line + at..line + at + space.len_utf8(), " ".to_owned()));
+    let edits = other_spaces.map(|(at, space)| (line_start + at..line_start + at + space.len_utf8(), " ".to_owned()));
     is_clear.then(|| Fix::new("indent with ordinary spaces", edits.collect::<Vec<_>>()))
 }
 
 /// Whether a line might continue a text of several lines, because the line above it with less indentation already has a
 /// value.
-pub(super) fn continues_text(text: &str, line: usize, column: usize) -> bool {
-    let mut previous_lines = text[..line].lines().rev().filter(|line| !line.trim().is_empty());
+pub(super) fn continues_text(text: &str, line_start: usize, column: usize) -> bool {
+    let mut previous_lines = text[..line_start].lines().rev().filter(|line| !line.trim().is_empty());
     let under = previous_lines.find_map(|line| {
         let line = line.trim_start_matches('\u{feff}');
         let content = line.trim_start_matches([' ', '-']);
@@ -205,12 +206,12 @@ pub(super) fn continues_text(text: &str, line: usize, column: usize) -> bool {
 }
 
 /// Removes a line that repeats a key with the same value.
-pub(super) fn remove_line(text: &str, key: &Range<usize>, value: &Range<usize>) -> Option<Fix> {
-    let line = line_around(text, key.start);
+pub(super) fn remove_line(text: &str, key_span: &Range<usize>, value_span: &Range<usize>) -> Option<Fix> {
+    let line = line_around(text, key_span.start);
     let whole = line.start..text[line.end..].find('\n').map_or(text.len(), |newline| line.end + newline + 1);
-    let is_alone = text[line.start..key.start].bytes().all(|byte| byte == b' ')
-        && value.end <= line.end
-        && text.get(value.end..line.end)?.trim().is_empty();
+    let is_alone = text[line.start..key_span.start].bytes().all(|byte| byte == b' ')
+        && value_span.end <= line.end
+        && text.get(value_span.end..line.end)?.trim().is_empty();
     is_alone.then(|| Fix::replace("remove the repeated line", whole, ""))
 }
 

@@ -18,7 +18,7 @@ const BUFFER_BYTES: usize = 1 << 16;
 
 pub(super) async fn fetch_from_command(
     source: &ListCommand,
-    hidden: &[String],
+    hidden_variables: &[String],
     mut spool: ListSpool,
 ) -> Result<ListSpool, FetchError> {
     let Some((program, arguments)) = source.words.split_first() else {
@@ -26,7 +26,7 @@ pub(super) async fn fetch_from_command(
     };
     let mut command = Command::new(program);
     command.args(arguments).current_dir(&source.folder).kill_on_drop(true);
-    for name in hidden {
+    for name in hidden_variables {
         command.env_remove(name);
     }
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

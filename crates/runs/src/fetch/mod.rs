@@ -77,15 +77,16 @@ pub async fn fetch_list(inputs: &Arc<Inputs>, context: FetchContext<'_>) -> Resu
         // This source returns ledger errors as they are.
         RecipientSource::Run(past) => fetch_from_run(past, context, inputs).await?,
         RecipientSource::Url(source) => {
-            fetch_within(url::fetch_from_url(source, create_spool(context)?), source.timeout).await
+            fetch_with_timeout(url::fetch_from_url(source, create_spool(context)?), source.timeout).await
         }
         RecipientSource::Command(source) => {
             let hidden = list_secret_variables(inputs, context.profiles);
-            fetch_within(command::fetch_from_command(source, &hidden, create_spool(context)?), source.timeout).await
+            fetch_with_timeout(command::fetch_from_command(source, &hidden, create_spool(context)?), source.timeout)
+                .await
         }
         RecipientSource::Sql(source) => {
             let today = inputs.campaign.today;
-            fetch_within(query::fetch_from_query(source, today, create_spool(context)?), source.timeout).await
+            fetch_with_timeout(query::fetch_from_query(source, today, create_spool(context)?), source.timeout).await
         }
         // The piping process decides how long this takes.
         RecipientSource::StandardInput => command::fetch_from_input(context.input, create_spool(context)?).await,
@@ -109,7 +110,7 @@ fn create_spool(context: FetchContext<'_>) -> Result<ListSpool, Error> {
     ListSpool::new(context.state).map_err(|error| Error::Storage(format!("cannot store the list: {error}")))
 }
 
-async fn fetch_within(
+async fn fetch_with_timeout(
     fetching: impl Future<Output = Result<ListSpool, FetchError>>,
     limit: Duration,
 ) -> Result<ListSpool, FetchError> {

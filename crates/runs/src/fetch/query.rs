@@ -87,7 +87,7 @@ async fn query_postgres(
     let prepare = |sql: &str| AssertSqlSafe(format!("PREPARE {QUERY_NAME} {parameter} AS {sql}"));
     // A query that cannot be nested is prepared as it is: either the server refuses it, or it returns only short rows.
     connection.execute("SAVEPOINT campaign_query").await?;
-    if sqlx::query(prepare(&bound_postgres_query(&sql))).execute(&mut connection).await.is_err() {
+    if sqlx::query(prepare(&wrap_postgres_query(&sql))).execute(&mut connection).await.is_err() {
         connection.execute("ROLLBACK TO SAVEPOINT campaign_query").await?;
         sqlx::query(prepare(&sql)).execute(&mut connection).await?;
     }
@@ -154,7 +154,7 @@ async fn query_sqlite(
     let columns = statement.columns().iter().map(|column| (column.name().to_owned(), String::new()));
     let columns: Vec<(String, String)> = columns.collect();
     writer.write_header(&columns)?;
-    let bounded = bound_sqlite_query(&sql, columns.len());
+    let bounded = wrap_sqlite_query(&sql, columns.len());
     // A query that cannot be nested is sent unchanged, so that SQLite's error is about the query as written.
     let can_be_nested = connection.prepare(AssertSqlSafe(bounded.clone()).into_sql_str()).await.is_ok();
     let mut query = sqlx::query(AssertSqlSafe(if can_be_nested { bounded } else { sql }));
@@ -288,15 +288,15 @@ fn describe_error(error: &sqlx::Error, address: &SecretString) -> String {
 /// The date parameter of a query.
 const DATE_PARAMETER: &str = ":today";
 
-/// Replaces each `:today` in a query with `place`, and returns the new query and the number of replacements. Returns
-/// `None` if `sql` contains more than one statement.
-pub(super) fn replace_date(sql: &str, place: &str) -> Option<(String, usize)> {
+/// Replaces each `:today` in a query with `replacement`, and returns the new query and the number of replacements.
+/// Returns `None` if `sql` contains more than one statement.
+pub(super) fn replace_date(sql: &str, replacement: &str) -> Option<(String, usize)> {
     let (mut text, mut dates, mut rest) = (String::with_capacity(sql.len()), 0, sql);
     while let Some(next) = rest.chars().next() {
         let piece = next_token(rest);
         if piece.len() > next.len_utf8() || next == ':' {
             if rest.starts_with(DATE_PARAMETER) && piece == DATE_PARAMETER {
-                text += place;
+                text += replacement;
                 dates += 1;
             } else {
                 text += piece;
@@ -355,7 +355,7 @@ pub(super) const LONG_VALUE: &[u8] = b"campaign: too long";
 ///
 /// `OFFSET 0` keeps the server from evaluating rows that the query itself omits, and from reordering the rows. The text
 /// form of a row contains extra quotes, at most as many as the row has characters.
-pub(super) fn bound_postgres_query(sql: &str) -> String {
+pub(super) fn wrap_postgres_query(sql: &str) -> String {
     let max_length = 4 * RECORD_LIMIT;
     format!(
         "SELECT campaign_row.* FROM (SELECT * FROM (\n{sql}\n) AS campaign_query OFFSET 0) AS campaign_row \
@@ -366,7 +366,7 @@ pub(super) fn bound_postgres_query(sql: &str) -> String {
 
 /// Wraps an SQLite query so that it returns [`LONG_VALUE`] instead of values that are too long. SQLite knows the length
 /// of a value without reading it.
-pub(super) fn bound_sqlite_query(sql: &str, columns: usize) -> String {
+pub(super) fn wrap_sqlite_query(sql: &str, columns: usize) -> String {
     let mark = LONG_VALUE.iter().fold(String::new(), |mut mark, byte| {
         let _ = write!(mark, "{byte:02x}");
         mark
@@ -419,14 +419,14 @@ mod bound_tests {
     #[test]
     fn query_is_wrapped_in_parentheses_on_its_own_line() {
         let sql = "select 1 -- one";
-        for bounded in [bound_postgres_query(sql), bound_sqlite_query(sql, 1)] {
+        for bounded in [wrap_postgres_query(sql), wrap_sqlite_query(sql, 1)] {
             assert!(bounded.contains("(\nselect 1 -- one\n)"), "{bounded}");
         }
     }
 
     #[test]
     fn sqlite_query_can_have_unnamed_columns() {
-        let bounded = bound_sqlite_query("select 1, 1", 2);
+        let bounded = wrap_sqlite_query("select 1, 1", 2);
         assert!(bounded.starts_with("WITH campaign_list (c0, c1) AS"), "{bounded}");
         assert_eq!(bounded.matches("THEN x'63616d706169676e3a20746f6f206c6f6e67'").count(), 2, "{bounded}");
     }

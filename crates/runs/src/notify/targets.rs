@@ -123,12 +123,12 @@ pub(super) struct NotificationPost {
 
 /// Builds the POST request for a notice, which might have been merged from `all` notices.
 pub(super) fn build_post(
-    form: &NotificationFormat,
+    format: &NotificationFormat,
     mut url: Url,
     notice: &Notice,
     all: &[Notice],
 ) -> Result<NotificationPost, String> {
-    let body = match form {
+    let body = match format {
         NotificationFormat::Slack => json!({ "text": escape_slack(&notice.text) }),
         NotificationFormat::Teams => teams_card(&notice.text),
         NotificationFormat::TelegramBot => {
@@ -192,7 +192,8 @@ const PASSED_VARIABLES: [&str; 9] = [
     "DBUS_SESSION_BUS_ADDRESS",
 ];
 
-/// Starts the program with the notice in its arguments and as JSON on standard input, and waits until the timeout.
+/// Runs the program with the notice in its arguments and all notices as JSON on standard input. The program is stopped
+/// if it does not end before the timeout.
 pub(super) async fn run_program(
     words: &[String],
     notice: &Notice,

@@ -113,14 +113,14 @@ async fn load_governing_rules(
     profile: &Profile,
 ) -> Result<Vec<(StoredApprovalRule, RecordedRule)>, Error> {
     let records = adapters.ledger.list_approval_rules().await?;
-    let governing = select_governing(&records, profile).into_iter().map(|record| {
+    let governing = select_governing_rules(&records, profile).into_iter().map(|record| {
         let damaged = |_| LedgerError::Damaged { what: format!("the approval rule for account {}", record.account) };
         Ok((record.clone(), serde_json::from_str(&record.rule).map_err(damaged)?))
     });
     governing.collect()
 }
 
-fn select_governing<'r>(records: &'r [StoredApprovalRule], profile: &Profile) -> Vec<&'r StoredApprovalRule> {
+fn select_governing_rules<'r>(records: &'r [StoredApprovalRule], profile: &Profile) -> Vec<&'r StoredApprovalRule> {
     let account_rule = records.iter().rfind(|record| record.account == profile.account);
     let profile_rule = records.iter().rfind(|record| record.gateway == profile.name);
     let rules = account_rule.into_iter().chain(profile_rule);

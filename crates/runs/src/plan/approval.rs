@@ -63,8 +63,8 @@ pub struct StandingApproval {
     pub up_to: u64,
 }
 
-/// Asks for confirmation and stores the approval. One run can use the approval while the plan is kept, or every
-/// occurrence can if `standing` is given.
+/// Asks for confirmation and stores the approval. One run can use the approval while the plan is kept. If `standing` is
+/// given, every occurrence can use the approval until the time in `standing`.
 ///
 /// If the profile names approvers, one of them signs the approval.
 ///
@@ -152,7 +152,7 @@ impl PlanReview {
         let survey = survey_for_plan(adapters, &inputs, planned.options.again).await?;
         let rows = planned_request(&planned).choose_rows(&survey.survey.planned_rows(), survey.survey.last_row)?;
         let review = Self { digest, planned, inputs, survey, rows };
-        review.refuse_changed()?;
+        review.refuse_changed_campaign()?;
         Ok(review)
     }
 
@@ -169,7 +169,7 @@ impl PlanReview {
         Ok(standing_digest(&schedule))
     }
 
-    fn refuse_changed(&self) -> Result<(), Error> {
+    fn refuse_changed_campaign(&self) -> Result<(), Error> {
         let now: FrozenInputs = freeze_inputs(&self.inputs, &self.survey);
         let destination = &self.inputs.destination;
         let options = self.planned.options.clone().with_resources_of(&self.inputs);
@@ -295,7 +295,7 @@ const VALID_FOR: SignedDuration = SignedDuration::from_hours(1);
 ///
 /// # Errors
 /// If the ledger cannot be written.
-pub async fn store_pending(adapters: &Adapters, digest: &str, pending: PendingRequest) -> Result<(), Error> {
+pub async fn store_pending_request(adapters: &Adapters, digest: &str, pending: PendingRequest) -> Result<(), Error> {
     let record = PlanContent::Pending(pending).to_record()?;
     let plan = Plan { digest: digest.to_owned(), record, at: (adapters.clock)() };
     adapters.ledger.store_record(PlanRecord::Plan(plan)).await?;
@@ -329,7 +329,10 @@ pub async fn return_approval(ledger: &dyn Ledger, used: Approval) -> Result<(), 
 ///
 /// # Errors
 /// If the digest is unknown.
-pub async fn find_pending(ledger: &dyn Ledger, prefix: &str) -> Result<Option<(String, PendingRequest)>, Error> {
+pub async fn find_pending_request(
+    ledger: &dyn Ledger,
+    prefix: &str,
+) -> Result<Option<(String, PendingRequest)>, Error> {
     let plan = find_plan(ledger, prefix).await?;
     Ok(match PlanContent::from_plan(&plan)? {
         PlanContent::Pending(pending) => Some((plan.digest, pending)),
@@ -341,7 +344,7 @@ pub async fn find_pending(ledger: &dyn Ledger, prefix: &str) -> Result<Option<(S
 ///
 /// # Errors
 /// If the operation was not approved.
-pub async fn approve_pending(
+pub async fn approve_pending_request(
     adapters: &Adapters,
     digest: &str,
     pending: &PendingRequest,
@@ -401,7 +404,7 @@ impl PrivateKey {
     ///
     /// # Errors
     /// If the key pair cannot be generated, which is a bug.
-    pub fn generate_pair() -> Result<(SecretString, ApproverKey), Error> {
+    pub fn generate_key_pair() -> Result<(SecretString, ApproverKey), Error> {
         let seed: [u8; 32] = rand::random();
         let key = Self::from_seed(&seed).ok_or_else(|| Error::Internal("cannot generate a key pair".to_owned()))?;
         let public =

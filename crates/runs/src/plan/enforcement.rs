@@ -30,12 +30,12 @@ pub(crate) struct RequiredPlan {
 }
 
 /// Finds the plan whose digest has this prefix.
-pub(super) async fn find_plan(ledger: &dyn Ledger, digest: &str) -> Result<Plan, Error> {
-    let mut found = ledger.find_plans(&digest.to_lowercase()).await?;
-    let refusal = match (found.len(), digest.is_empty()) {
+pub(super) async fn find_plan(ledger: &dyn Ledger, prefix: &str) -> Result<Plan, Error> {
+    let mut found = ledger.find_plans(&prefix.to_lowercase()).await?;
+    let refusal = match (found.len(), prefix.is_empty()) {
         (1, false) => return Ok(found.remove(0)),
-        (0, _) | (_, true) => PlanRefusal::Unknown { digest: digest.to_owned() },
-        _ => PlanRefusal::Ambiguous { digest: digest.to_owned() },
+        (0, _) | (_, true) => PlanRefusal::Unknown { digest: prefix.to_owned() },
+        _ => PlanRefusal::Ambiguous { digest: prefix.to_owned() },
     };
     Err(Error::Plan(refusal))
 }
@@ -82,7 +82,7 @@ impl RequiredPlan {
     }
 
     /// Finds a usable approval for at least this many messages.
-    pub(super) fn find_usable(&self, now: Timestamp, messages: u64) -> Option<&Approval> {
+    pub(super) fn find_usable_approval(&self, now: Timestamp, messages: u64) -> Option<&Approval> {
         find_usable_approval(&self.approvals, now, messages)
     }
 }
@@ -169,7 +169,7 @@ impl Session {
         let approval = match &self.required_plan {
             Some(plan) => {
                 self.refuse_more_messages(number)?;
-                plan.find_usable(now, number).filter(|_| number > 0).cloned()
+                plan.find_usable_approval(now, number).filter(|_| number > 0).cloned()
             }
             None => self.find_occurrence_approval(&freeze_inputs(self.inputs(), survey), total).await?,
         };
@@ -225,7 +225,7 @@ impl Session {
         number: u64,
     ) -> Result<Option<UsableApproval>, Error> {
         let is_other = |other: &Run| other.edition == run.edition && other.key != run.key;
-        let (sent, unapproved) = self.count_sent(run, snapshot).await?;
+        let (sent, unapproved) = self.count_sent_and_unapproved(run, snapshot).await?;
         let total = UnapprovedMessages { number, sent: unapproved + self.count_unapproved(is_other).await? };
         let needed = self.required_rule(total).is_some();
         if self.required_plan.is_none() && !needed {
@@ -253,7 +253,7 @@ impl Session {
         let found = match &self.required_plan {
             Some(plan) => {
                 self.refuse_more_messages(number)?;
-                plan.find_usable(now, number).filter(|_| number > 0).cloned()
+                plan.find_usable_approval(now, number).filter(|_| number > 0).cloned()
             }
             None => self.find_occurrence_approval(frozen, total).await?,
         };
@@ -318,16 +318,17 @@ impl Session {
         self.inputs().destination.remote_profile().and_then(|profile| profile.approval.as_ref())
     }
 
-    /// Counts the recipients to whom the runs that `counts` selects sent an unapproved message.
-    async fn count_unapproved(&self, counts: impl Fn(&Run) -> bool) -> Result<u64, Error> {
+    /// Counts the recipients of unapproved messages in the runs that `is_counted` selects. A recipient counts once per
+    /// run.
+    async fn count_unapproved(&self, is_counted: impl Fn(&Run) -> bool) -> Result<u64, Error> {
         let (Some(rule), ledger) = (self.live_rule(), self.adapters.ledger.as_ref()) else { return Ok(0) };
         let mut runs = list_campaign_runs(ledger, self.inputs()).await?;
-        runs.retain(counts);
+        runs.retain(is_counted);
         count_unapproved(ledger, &runs, rule).await
     }
 
     /// Counts the rows with a message, and the rows with an unapproved message.
-    async fn count_sent(&self, run: &Run, snapshot: &Snapshot) -> Result<(u64, u64), Error> {
+    async fn count_sent_and_unapproved(&self, run: &Run, snapshot: &Snapshot) -> Result<(u64, u64), Error> {
         let touched_rows = RowState::ALL.into_iter().filter(|state| !UNTOUCHED.contains(state));
         let sent: u64 = touched_rows.map(|state| snapshot.counts.get(state)).sum();
         let (Some(rule), ledger) = (self.live_rule(), self.adapters.ledger.as_ref()) else { return Ok((sent, sent)) };
@@ -449,12 +450,12 @@ pub(super) fn find_approval_time(run: &Run, approvals: &[StoredApproval], rule: 
     valid.map(approval_time).min()
 }
 
-/// Counts the rows whose last attempt was before this time.
+/// Counts the rows that `is_counted` selects and whose last attempt began before `time`.
 pub(super) async fn count_attempted_before(
     ledger: &dyn Ledger,
     run: RunId,
-    since: Timestamp,
-    counts: impl Fn(Row) -> bool,
+    time: Timestamp,
+    is_counted: impl Fn(Row) -> bool,
 ) -> Result<u64, LedgerError> {
     let (mut last, mut envelopes) = (FxHashMap::default(), EnvelopeReader::new(ledger, run));
     while let Some(envelope) = envelopes.next_envelope().await? {
@@ -462,5 +463,5 @@ pub(super) async fn count_attempted_before(
             last.insert(sent.row, envelope.begun_at);
         }
     }
-    Ok(last.into_iter().filter(|(row, begun_at)| *begun_at < since && counts(*row)).count() as u64)
+    Ok(last.into_iter().filter(|(row, begun_at)| *begun_at < time && is_counted(*row)).count() as u64)
 }

@@ -12,8 +12,9 @@ pub(super) use account_rule::check_profile;
 pub use account_rule::{WeakerRule, find_weaker_rules, record_rule};
 pub(super) use approval::find_test_approval;
 pub use approval::{
-    PendingRequest, PlanReview, PrivateKey, StandingApproval, TestRecipients, approve_pending, approve_plan,
-    count_approvals, find_occurrence_plan, find_pending, return_approval, review_plan, store_pending, use_approval,
+    PendingRequest, PlanReview, PrivateKey, StandingApproval, TestRecipients, approve_pending_request, approve_plan,
+    count_approvals, find_occurrence_plan, find_pending_request, return_approval, review_plan, store_pending_request,
+    use_approval,
 };
 pub(super) use enforcement::RequiredPlan;
 
@@ -30,7 +31,7 @@ use crate::check_campaign::check_inputs;
 use crate::check_campaign::refuse_failed_tests;
 use crate::ledger_health::refuse_lost_ledger;
 use crate::schedule::format_addresses;
-use crate::send::{refuse_expired, refuse_unsendable_run};
+use crate::send::{refuse_expired_campaign, refuse_unsendable_run};
 use crate::{
     Adapters, Error, Inputs, ListSurvey, PlanRefusal, ProtectedFiles, Round, RunRequest, find_sent_recipients,
     refuse_start, run_blocking,
@@ -126,7 +127,8 @@ impl PlanOptions {
             rows: request.rows.as_ref().map(ToString::to_string),
             limit: request.limit,
             again: request.round != Round::Same,
-            occurrence: occurrence.map(|occurrence| (occurrence.format_nominal(), occurrence.zone_name().to_owned())),
+            occurrence: occurrence
+                .map(|occurrence| (occurrence.format_nominal_time(), occurrence.zone_name().to_owned())),
             ..Self::default().with_resources_of(inputs)
         }
     }
@@ -466,7 +468,7 @@ pub async fn create_plan(
         (None, Some(_)) => RunStart::Scheduled(now),
         (Some(_), _) | (None, None) => RunStart::At(now),
     };
-    refuse_expired(inputs, now)?;
+    refuse_expired_campaign(inputs, now)?;
     refuse_start(ledger, inputs).await?;
     if let Some(profile) = inputs.destination.profile() {
         check_profile(adapters, profile).await?;
@@ -479,7 +481,7 @@ pub async fn create_plan(
     }
     let chosen = request.choose_rows(&survey.planned_rows(), survey.last_row)?;
     request.check_recipient_count(inputs.destination.profile(), survey.count_planned())?;
-    request.check_abroad(inputs.destination.profile(), &list)?;
+    request.check_abroad_count(inputs.destination.profile(), &list)?;
     let (planned, cost) = plan_campaign(inputs, &list, &chosen, request);
     let digest = store_plan(adapters, planned.clone(), &inputs.destination).await?;
     let mut findings = check_inputs(inputs, Some(&list), start);

@@ -57,7 +57,7 @@ impl ApprovalWorld {
         let sandbox = Sandbox::start(settings).await.unwrap();
         SANDBOX.set(sandbox.base_url());
         world.adapters.connect = connect;
-        let (line, public) = PrivateKey::generate_pair().unwrap();
+        let (line, public) = PrivateKey::generate_key_pair().unwrap();
         let file = world.folder.path().join("olha.key");
         fs::write(&file, line.expose_secret()).unwrap();
         #[cfg(unix)]
@@ -239,7 +239,7 @@ async fn account_keeps_its_approval_rule_until_a_person_weakens_it() {
 async fn another_profile_cannot_replace_an_accounts_approval_rule() {
     let fixture = ApprovalWorld::new(2).await;
     assert_eq!(unapproved_counts(fixture.send(RunRequest::default()).await), (3, 0));
-    let (_, eve) = PrivateKey::generate_pair().unwrap();
+    let (_, eve) = PrivateKey::generate_key_pair().unwrap();
     let approval_key = format!("  approval: {{ above: 1000, by: {{ Eve: \"{eve}\" }} }}\n");
     let profile = |name: &str, host: &str, keys: &str| {
         format!("{name}:\n  base_url: https://{host}\n  api_key: {{ file: key }}\n  rate: 10/s\n{keys}")

@@ -61,7 +61,7 @@ impl SandboxPort {
         self.address
     }
 
-    /// Applies an order to the port. Accepted connections are not affected.
+    /// Changes the behaviour of the port. Accepted connections are not affected.
     pub(super) fn apply(&mut self, behaviour: PortBehaviour) {
         match behaviour {
             PortBehaviour::Open => {}
@@ -250,7 +250,7 @@ impl HttpState {
             // A separate task, so that the port's behaviour changes even if the client hangs up.
             let passed = tokio::spawn(async move {
                 tokio::time::sleep(delay.unwrap_or_default()).await;
-                self.order_port(behaviour).await;
+                self.set_port_behaviour(behaviour).await;
             });
             // The task does not panic and ends before the connection does.
             let _ = passed.await;
@@ -265,8 +265,8 @@ impl HttpState {
         }
     }
 
-    /// Sends an order to the port and waits until the order has been carried out.
-    async fn order_port(&self, behaviour: PortBehaviour) {
+    /// Changes the behaviour of the port, and waits until the change has taken effect.
+    async fn set_port_behaviour(&self, behaviour: PortBehaviour) {
         if behaviour != PortBehaviour::Open {
             let (done, confirmed) = oneshot::channel();
             // If the port's task has ended, the sandbox is stopping, and the port is closed anyway.

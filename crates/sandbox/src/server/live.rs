@@ -99,7 +99,7 @@ impl LivePlatform {
         due.unwrap_or_default()
     }
 
-    /// Waits until [`LivePlatform::take_due_work`] might have work earlier than the method last reported.
+    /// Waits until work might be due before the time that [`LivePlatform::take_due_work`] last returned.
     pub(super) async fn wait_for_wakeup(&self) {
         self.wakeup.notified().await;
     }
@@ -330,7 +330,7 @@ mod tests {
         }
 
         #[test]
-        fn time_is_reached_after_the_predicted_wait(speed in 1..100_000_u32, due in 0..1_000_000_i64) {
+        fn virtual_time_is_reached_after_the_predicted_wait(speed in 1..100_000_u32, due in 0..1_000_000_i64) {
             let began = Instant::now();
             let clock = VirtualClock::start(seconds(0), began, speed);
             // One more nanosecond makes up for the fraction that the division loses.

@@ -67,7 +67,7 @@ impl WebhookClient {
         Self::with_names(HostNames::from_system(), hooks, timeout)
     }
 
-    /// Creates a client with these host names.
+    /// Creates a client that resolves host names with `names`.
     fn with_names(names: HostNames, hooks: WebhookPolicy, timeout: Duration) -> Self {
         // Connections are not reused: an attempt on a connection that the receiver has just closed would be lost.
         let plain = PlainClient::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build_http();
@@ -176,8 +176,8 @@ struct WebhookTarget {
 
 /// The URI and the `Host` header of a request that sends the URL `original` unchanged, if that is possible.
 ///
-/// The URL must use plain HTTP, and contain neither credentials nor characters that the HTTP library rejects. The request
-/// connects to `checked_ip` if it is given, otherwise to the host of the URL.
+/// The URL must use plain HTTP, and contain neither credentials nor characters that the HTTP library rejects. The
+/// request connects to `checked_ip` if it is given, or else to the host of the URL.
 fn verbatim_request_target(url: &Url, checked_ip: Option<IpAddr>, original: &str) -> Option<(Uri, HeaderValue)> {
     if url.scheme() != "http" || !url.username().is_empty() || url.password().is_some() {
         return None;

@@ -35,7 +35,7 @@ impl Bench {
         Self { platform: GatewayEmulator::new(Arc::new(scenario)), now: Timestamp::UNIX_EPOCH, keys, sink }
     }
 
-    /// The answer to a body.
+    /// Posts a body to an endpoint and returns the answer.
     pub(crate) fn post(&mut self, endpoint: Endpoint, body: &[u8]) -> Value {
         let request = RawRequest { content_type: Some("application/json"), body: Some(body) };
         let remote = SocketAddr::from(([127, 0, 0, 1], 9));

@@ -22,7 +22,7 @@ struct ContractPair {
 }
 
 impl ContractPair {
-    /// The sandbox's answer.
+    /// Sends the preparatory requests and the request, and returns the sandbox's answer to the request.
     fn send_request(&self) -> Value {
         let mut bench = Bench::new();
         for body in &self.before {

@@ -19,7 +19,7 @@ fn post(endpoint: Endpoint, body: &[u8]) -> (Value, Vec<Value>) {
     (answer, bench.journal_lines())
 }
 
-fn ask(endpoint: Endpoint, data: &[Value]) -> (Value, Vec<Value>) {
+fn post_operations(endpoint: Endpoint, data: &[Value]) -> (Value, Vec<Value>) {
     post(endpoint, json!({"auth": "sandbox", "data": data}).to_string().as_bytes())
 }
 
@@ -216,7 +216,7 @@ proptest! {
 
     #[test]
     fn answer_has_one_item_per_operation(data in prop::collection::vec(any_operation(), 1..6)) {
-        let (answer, journal) = ask(Endpoint::Sync, &data);
+        let (answer, journal) = post_operations(Endpoint::Sync, &data);
         prop_assert_eq!(&answer["success"], &json!(true));
         let items = answer["data"].as_array().expect("items");
         prop_assert_eq!(items.len(), data.len());
@@ -233,7 +233,7 @@ proptest! {
     fn async_endpoint_always_returns_a_request_id(
         data in prop::collection::vec(any_operation(), 1..6),
     ) {
-        let (answer, journal) = ask(Endpoint::Async, &data);
+        let (answer, journal) = post_operations(Endpoint::Async, &data);
         prop_assert_eq!(&answer, &json!({"success": true, "request_id": &journal[0]["request_id"]}));
     }
 }

@@ -105,7 +105,7 @@ fn pipeline_webhooks_go_to_the_account_or_the_operation_hook() {
 }
 
 #[test]
-fn failures_of_earlier_channels_are_sent_if_enabled() {
+fn failure_webhooks_of_earlier_channels_are_sent_if_enabled() {
     let channels = |received: &[(String, Value)]| -> Vec<(String, String)> {
         let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         received.iter().map(|(_, body)| (word(&body["type"]), word(&body["status"]))).collect()
@@ -242,7 +242,7 @@ fn webhook_type_is_one_of_four_or_absent() {
 }
 
 #[test]
-fn retry_never_follows_a_newer_status() {
+fn webhook_retry_never_follows_a_newer_status() {
     let webhooks = WebhookBehaviour { retry: vec![Duration::from_secs(60)], ..WebhookBehaviour::default() };
     let mut bench = Bench::with_scenario(Scenario { webhooks, ..Scenario::default() });
     bench.send_one(&valid_operation("viber"));

@@ -69,7 +69,7 @@ impl KeyAccess {
     ) -> Result<T, ToolError> {
         let hash = self.known.hash_key(key);
         if self.is_accepted(hash)? || is_profile_key(key, profile) {
-            return self.await_and_record(hash, inquiry).await;
+            return self.ask_and_record_key(hash, inquiry).await;
         }
         let _permit = self.waiting.try_acquire().map_err(|_| ToolError::rate_limited(None))?;
         let key_lock = self.lock_for_key(hash);
@@ -77,7 +77,7 @@ impl KeyAccess {
         if !self.is_accepted(hash)? {
             self.charge_unknown_key()?;
         }
-        self.await_and_record(hash, inquiry).await
+        self.ask_and_record_key(hash, inquiry).await
     }
 
     /// Verifies a key with an inquiry, unless the gateway recently accepted the key.
@@ -108,7 +108,7 @@ impl KeyAccess {
         }
     }
 
-    async fn await_and_record<T>(
+    async fn ask_and_record_key<T>(
         &self,
         key: KeyHash,
         inquiry: impl Future<Output = Result<T, Error>>,
@@ -231,9 +231,9 @@ impl KnownKeys {
 }
 
 /// Inserts a key. If the map is full, the oldest key is removed.
-fn insert_bounded(keys: &mut HashMap<KeyHash, Instant>, key: KeyHash, now: Instant, time: Duration) {
+fn insert_bounded(keys: &mut HashMap<KeyHash, Instant>, key: KeyHash, now: Instant, ttl: Duration) {
     if keys.len() >= MAX_KEYS && !keys.contains_key(&key) {
-        keys.retain(|_, at| now.saturating_duration_since(*at) < time);
+        keys.retain(|_, at| now.saturating_duration_since(*at) < ttl);
         if keys.len() >= MAX_KEYS
             && let Some(first) = keys.iter().min_by_key(|(_, at)| **at).map(|(key, _)| *key)
         {

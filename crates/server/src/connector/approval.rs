@@ -25,7 +25,7 @@ use super::error::ToolError;
 use campaign_ledger::Approval;
 use campaign_net::ConnectionLimits;
 use campaign_net::http_client;
-use campaign_runs::{Adapters, PendingRequest, short_digest, store_pending, use_approval};
+use campaign_runs::{Adapters, PendingRequest, short_digest, store_pending_request, use_approval};
 
 /// The maximum time for which a call waits for an approval.
 const APPROVAL_TIMEOUT: Duration = Duration::from_secs(3_600);
@@ -98,7 +98,8 @@ impl Approvals {
             return Err(ToolError::retryable("rate_limited", error));
         }
         let (address, token) = (self.0.address.to_string(), self.0.token.clone());
-        store_pending(adapters, &digest, PendingRequest { gateway: gateway.to_owned(), address, token }).await?;
+        store_pending_request(adapters, &digest, PendingRequest { gateway: gateway.to_owned(), address, token })
+            .await?;
         let digest = short_digest(&digest);
         Ok(ApprovalOutcome::Pending(json!({
             "pending": true,

@@ -162,7 +162,7 @@ pub(super) fn argument_name(key: &'static str) -> &'static str {
     }
 }
 
-/// The arguments of a stage that an operation of this kind carries, with the part number of a billed text.
+/// The arguments of a stage that an operation of this kind carries, with the number of SMS parts of the billed text.
 fn carried_arguments(kind: OperationKind, stage: &Stage<CallText>) -> ChannelArguments {
     let mut carried = ChannelArguments::new();
     for (field, value) in stage.values().filter(|(field, _)| field.place_in(kind).property().is_some()) {

@@ -52,13 +52,13 @@ impl ToolError {
 
     /// The first error, which lists the messages of all errors if there are several; `None` if there are no errors.
     pub(super) fn first_of(errors: Vec<Self>) -> Option<Self> {
-        let problems: Vec<String> = errors.iter().map(Self::sentence).collect();
+        let problems: Vec<String> = errors.iter().map(Self::message).collect();
         let first = errors.into_iter().next()?;
         Some(if problems.len() > 1 { Self { problems, ..first } } else { first })
     }
 
     /// The error message, on one line.
-    pub(super) fn sentence(&self) -> String {
+    pub(super) fn message(&self) -> String {
         self.error.clone()
     }
 

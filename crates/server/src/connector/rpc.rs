@@ -135,17 +135,17 @@ pub(in crate::connector) enum ProtocolEra {
 
 impl ProtocolEra {
     /// Determines the protocol era of a message from the metadata, the headers, and methods that exist in one era only.
-    fn from_message(head: Option<&str>, method: &str, params: &Map<String, Value>) -> Self {
+    fn from_message(header_version: Option<&str>, method: &str, params: &Map<String, Value>) -> Self {
         let meta = params.get("_meta");
         let has = |key| meta.and_then(|meta| meta.get(key)).is_some();
-        let modern = has(VERSION) || has(CAPABILITIES) || !is_legacy(head) || method == "server/discover";
+        let modern = has(VERSION) || has(CAPABILITIES) || !is_legacy(header_version) || method == "server/discover";
         if modern { ProtocolEra::Modern } else { ProtocolEra::Legacy }
     }
 }
 
 /// Whether the HTTP header of a message names no revision, or an old revision.
-fn is_legacy(head: Option<&str>) -> bool {
-    head.is_none_or(|version| LEGACY.contains(&version))
+fn is_legacy(header_version: Option<&str>) -> bool {
+    header_version.is_none_or(|version| LEGACY.contains(&version))
 }
 
 /// The HTTP headers that repeat parts of a message.

@@ -77,16 +77,16 @@ impl Caller<'_> {
             if let Err(unproven) = self.verify_key().await {
                 if !unproven.is_key_refused() {
                     let problem =
-                        format!("the API key sent with the call could not be checked: {}", unproven.sentence());
+                        format!("the API key sent with the call could not be checked: {}", unproven.message());
                     return preview.with_unchecked_rules(&problem);
                 }
-                preview.problems.push(unproven.sentence());
+                preview.problems.push(unproven.message());
                 return preview.with_unchecked_rules("the gateway does not accept the API key sent with the call");
             }
             let id = arguments.get("id").and_then(Value::as_u64).and_then(MessageId::new);
             let again = arguments.get("repeat") == Some(&Value::Bool(true));
             let refusals = self.collect_refusals(sending, phone, id, preview.content.as_ref().filter(|_| !again)).await;
-            preview.problems.extend(refusals.iter().map(ToolError::sentence));
+            preview.problems.extend(refusals.iter().map(ToolError::message));
         }
         preview
     }
@@ -318,7 +318,8 @@ struct OwnPlace {
 }
 
 impl RecentMessages {
-    /// Reserves a place for a message that is about to be sent, or returns the time since the same message was sent.
+    /// Reserves a place in the guard against repeats for a message that is about to be sent, or returns the time since
+    /// the same message was sent.
     ///
     /// # Errors
     /// If the ledger cannot be written.

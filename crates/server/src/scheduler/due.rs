@@ -167,7 +167,7 @@ impl AwaitingList {
         FileStat::read(&self.list).is_none()
     }
 
-    /// Looks at the list again.
+    /// Checks whether the list has arrived and is complete.
     pub fn check_arrival(&mut self, now: Timestamp) -> ListArrival {
         match self.watch.record_and_check_stability(FileStat::read(&self.list), now) {
             true => ListArrival::Complete,

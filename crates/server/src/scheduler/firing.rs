@@ -20,8 +20,8 @@ use campaign_ledger::{
     RunProgress, ScheduleUpdate, ScheduledOccurrence, SkipCondition, StopKind, find_occurrence,
 };
 use campaign_runs::{
-    EndedRun, Error, PlanRefusal, RunOutcome, ScheduleChange, ScheduleRefusal, SkipRecord, check_schedule,
-    count_approvals, find_occurrence_plan, find_run_deadline, find_schedule_damage, has_same_text,
+    EndedRun, Error, PlanRefusal, RunOutcome, ScheduleChange, ScheduleRefusal, SkipRecord, count_approvals,
+    find_occurrence_plan, find_run_deadline, find_schedule_damage, find_schedule_problems, has_same_text,
     list_recent_occurrences, load_schedule, occurrence_key, occurrence_list_path, recorded_occurrence, short_digest,
 };
 
@@ -121,8 +121,9 @@ impl DaemonState {
         Ok(if waits { next.min(CHECK_INTERVAL) } else { next })
     }
 
-    /// Finds the time at which the previous run ends, if a due occurrence waits for that. The occurrence stays due
-    /// meanwhile. Without this wait, an `until` as long as the interval of the schedule would skip every second date.
+    /// Finds the time at which the previous run ends, if a due occurrence waits for that run. The occurrence stays due
+    /// meanwhile. Without this wait, an `until` as long as the interval of the schedule would skip every second
+    /// occurrence.
     async fn find_awaited_end(
         &self,
         memory: &ScheduleMemory,
@@ -181,7 +182,9 @@ impl DaemonState {
     /// Loads the findings about the file of a schedule, if the change makes the file unreadable.
     async fn load_findings(&self, active: &ActiveSchedule, change: ScheduleChange) -> Vec<BriefFinding> {
         match change {
-            ScheduleChange::Unreadable => check_schedule(&self.daemon.adapters, active).await.unwrap_or_default(),
+            ScheduleChange::Unreadable => {
+                find_schedule_problems(&self.daemon.adapters, active).await.unwrap_or_default()
+            }
             ScheduleChange::Campaign | ScheduleChange::Addresses | ScheduleChange::Account => Vec::new(),
         }
     }
@@ -197,8 +200,8 @@ impl DaemonState {
         Ok(())
     }
 
-    /// Resumes a run that an earlier daemon did not finish. A run that was stopped, or that began before the schedule was
-    /// last activated or resumed, is not continued.
+    /// Resumes a run that an earlier daemon did not finish. A run is not resumed if it was stopped, or if it began
+    /// before the schedule was last activated or resumed.
     async fn resume_interrupted_run(
         &mut self,
         memory: &mut ScheduleMemory,
@@ -309,7 +312,8 @@ impl DaemonState {
                 }
             };
             if waiting.is_missing() {
-                let message = format!("the run scheduled for {} is waiting for its list", occurrence.format_nominal());
+                let message =
+                    format!("the run scheduled for {} is waiting for its list", occurrence.format_nominal_time());
                 notify_about(&self.daemon.adapters, active, NotificationEvent::Waiting, &message).await?;
                 self.notify_observer(ScheduleEvent::Waiting { schedule: active.name.clone(), occurrence });
             }
@@ -367,7 +371,7 @@ impl DaemonState {
         &self,
         active: &ActiveSchedule,
         occurrence: &Occurrence,
-        before: usize,
+        skipped_before: usize,
         reason: SkipReason,
     ) -> Result<bool, LedgerError> {
         let key = occurrence_key(&active.name, occurrence);
@@ -378,7 +382,7 @@ impl DaemonState {
         };
         let is_new = self.ledger().update_schedules(skip).await?;
         if is_new {
-            self.report_skipped(active, occurrence, before, reason).await?;
+            self.report_skipped(active, occurrence, skipped_before, reason).await?;
         }
         Ok(is_new)
     }
@@ -387,14 +391,14 @@ impl DaemonState {
         &self,
         active: &ActiveSchedule,
         occurrence: &Occurrence,
-        before: usize,
+        skipped_before: usize,
         reason: SkipReason,
     ) -> Result<(), LedgerError> {
         let message =
-            format!("the run scheduled for {} was skipped: {}", occurrence.format_nominal(), reason.to_record());
+            format!("the run scheduled for {} was skipped: {}", occurrence.format_nominal_time(), reason.to_record());
         notify_about(&self.daemon.adapters, active, NotificationEvent::Skipped, &message).await?;
         let (schedule, occurrence) = (active.name.clone(), occurrence.clone());
-        self.notify_observer(ScheduleEvent::Skipped { schedule, occurrence, before, reason });
+        self.notify_observer(ScheduleEvent::Skipped { schedule, occurrence, before: skipped_before, reason });
         Ok(())
     }
 
@@ -446,7 +450,7 @@ impl DaemonState {
             }
             if is_damage {
                 let message =
-                    format!("the run scheduled for {} ended early: {skip_reason}", occurrence.format_nominal());
+                    format!("the run scheduled for {} ended early: {skip_reason}", occurrence.format_nominal_time());
                 notify_about(&self.daemon.adapters, &active, NotificationEvent::Stopped, &message).await?;
             }
             self.notify_observer(ScheduleEvent::Broke { schedule: active.name, occurrence, why: skip_reason });
@@ -469,7 +473,7 @@ impl DaemonState {
             let occasion = if ended.stop.is_some() { NotificationEvent::Stopped } else { NotificationEvent::Finished };
             let message = format!(
                 "the run scheduled for {} sent the same message as the previous run",
-                occurrence.format_nominal()
+                occurrence.format_nominal_time()
             );
             notify_about(&self.daemon.adapters, &active, occasion, &message).await?;
         }
@@ -515,7 +519,7 @@ impl DaemonState {
             return Ok(());
         }
         let unapproved = AwaitingApproval::for_occurrence(occurrence.clone(), digest.clone());
-        let (name, until) = (occurrence.format_nominal(), unapproved.until);
+        let (name, until) = (occurrence.format_nominal_time(), unapproved.until);
         memory.unapproved = Some(unapproved);
         let (until, plan) = (format_local_minute(until), short_digest(&digest));
         let message = format!("the run scheduled for {name} is waiting until {until} for approval of plan {plan}");

@@ -465,7 +465,11 @@ impl DaemonState {
         };
         let until =
             memory.locked.take().filter(|known| known.occurrence == occurrence).map_or(until, |known| known.until);
-        tracing::info!(schedule = active.name, occurrence = occurrence.format_nominal(), "waiting for the campaign");
+        tracing::info!(
+            schedule = active.name,
+            occurrence = occurrence.format_nominal_time(),
+            "waiting for the campaign"
+        );
         memory.locked = Some(AwaitingLock { occurrence, until, tried_at: now });
     }
 

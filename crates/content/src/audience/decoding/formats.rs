@@ -155,7 +155,7 @@ impl Compression {
                 Box::new(decoder)
             }
         };
-        let window = read_window(head);
+        let window = read_window_size(head);
         Ok(UnpackedReader { input, file: file.to_owned(), compression: self, window, left: MAX_UNPACKED })
     }
 }
@@ -261,7 +261,7 @@ pub(super) fn is_zstd(head: &[u8]) -> bool {
 
 /// The window size, in bytes, that is needed to decompress the zstd frame at the beginning of a file. `None` if `head`
 /// has no complete frame header.
-pub(super) fn read_window(head: &[u8]) -> Option<u64> {
+pub(super) fn read_window_size(head: &[u8]) -> Option<u64> {
     let rest = head.strip_prefix(&FRAME)?;
     let (descriptor, rest) = rest.split_first()?;
     let is_single_segment = descriptor & 0x20 != 0;
@@ -348,7 +348,7 @@ mod zstd_frame_tests {
             (frame(&[]), None),
             (b"phone".to_vec(), None),
         ] {
-            assert_eq!(read_window(&head), expected, "{head:x?}");
+            assert_eq!(read_window_size(&head), expected, "{head:x?}");
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::audience::{Chunk, ListSettings, RecipientReader};
 
 const UKRAINIAN: &str = "Телефон;Ім'я;Місто\r\n0501234567;Олена;Київ\r\n0671234567;Їжак Ґєнін;Львів\r\n";
 
-fn format() -> ListFormat {
+fn default_format() -> ListFormat {
     ListFormat::default()
 }
 
@@ -24,12 +24,12 @@ fn decode_text(bytes: &[u8], format: &ListFormat) -> Result<(String, Option<Stri
     }
 }
 
-fn encode_utf16(text: &str, little: bool) -> Vec<u8> {
-    text.encode_utf16().flat_map(|unit| if little { unit.to_le_bytes() } else { unit.to_be_bytes() }).collect()
+fn encode_utf16(text: &str, little_endian: bool) -> Vec<u8> {
+    text.encode_utf16().flat_map(|unit| if little_endian { unit.to_le_bytes() } else { unit.to_be_bytes() }).collect()
 }
 
 #[test]
-fn text_is_the_same_in_every_encoding() {
+fn text_is_decoded_correctly_from_every_encoding() {
     let windows = WINDOWS_1251.encode(UKRAINIAN).0.into_owned();
     let koi = KOI8_U.encode(UKRAINIAN).0.into_owned();
     let marked = |text: &str| format!("\u{feff}{text}");
@@ -43,7 +43,7 @@ fn text_is_the_same_in_every_encoding() {
         (encode_utf16(UKRAINIAN, false), Some("encoding UTF-16BE")),
     ] {
         assert_eq!(
-            decode_text(&bytes, &format()),
+            decode_text(&bytes, &default_format()),
             Ok((UKRAINIAN.to_owned(), description.map(str::to_owned))),
             "{description:?}"
         );
@@ -59,14 +59,14 @@ fn encoding_is_detected_from_a_few_words() {
         ("phone,name\n380501234567,Renée\n", WINDOWS_1252),
     ] {
         let bytes = encoding.encode(text).0.into_owned();
-        let (read, description) = decode_text(&bytes, &format()).unwrap();
+        let (read, description) = decode_text(&bytes, &default_format()).unwrap();
         assert_eq!(read, text, "{description:?}");
     }
 }
 
 /// The decoded text, and the messages of the warnings.
 fn decode_with_hints(bytes: &[u8], hints: EncodingHints) -> (String, Vec<String>) {
-    let mut decoded = decode(Cursor::new(bytes.to_vec()), Path::new("list.csv"), &format(), hints).unwrap();
+    let mut decoded = decode(Cursor::new(bytes.to_vec()), Path::new("list.csv"), &default_format(), hints).unwrap();
     let mut text = String::new();
     decoded.read_to_string(&mut text).unwrap();
     (text, decoded.format().warnings().into_iter().map(|warning| warning.message).collect())
@@ -123,7 +123,7 @@ fn uncertain_encoding_is_reported_with_an_example_cell() {
 fn encoding_is_detected_after_40_000_ascii_rows() {
     let mut text = "phone,name\n".to_owned() + &"380501234567,Olena\n".repeat(40_000);
     text += "380501234567,Олена Петренко\n380671234567,Тарас Їжак\n";
-    let (read, description) = decode_text(&WINDOWS_1251.encode(&text).0, &format()).unwrap();
+    let (read, description) = decode_text(&WINDOWS_1251.encode(&text).0, &default_format()).unwrap();
     assert!(read == text);
     assert_eq!(description.as_deref(), Some("encoding Windows-1251"));
 }
@@ -132,7 +132,7 @@ fn encoding_is_detected_after_40_000_ascii_rows() {
 fn text_with_one_invalid_byte_is_still_read_as_utf_8() {
     let mut bytes = UKRAINIAN.repeat(3).into_bytes();
     bytes.extend_from_slice(b"0501234567;\xd0;x\r\n");
-    let decoded = decode(Cursor::new(bytes), Path::new("list.csv"), &format(), None).unwrap();
+    let decoded = decode(Cursor::new(bytes), Path::new("list.csv"), &default_format(), None).unwrap();
     let settings = ListSettings { region: "UA".parse().ok(), ..ListSettings::default() };
     let settings = ListSettings { columns: vec![("phone".to_owned(), "Телефон".to_owned())], ..settings };
     let mut reader = RecipientReader::open(decoded, Path::new("list.csv"), &settings).unwrap();
@@ -142,7 +142,7 @@ fn text_with_one_invalid_byte_is_still_read_as_utf_8() {
 
 #[test]
 fn campaign_encoding_is_used_unless_provably_wrong() {
-    let declared = |encoding| ListFormat { encoding: Some(encoding), ..format() };
+    let declared = |encoding| ListFormat { encoding: Some(encoding), ..default_format() };
     let latin = b"phone,name\n380501234567,\xc0\xc1\n";
     assert_eq!(decode_text(latin, &declared(WINDOWS_1251)).unwrap().0, "phone,name\n380501234567,АБ\n");
     assert_eq!(decode_text(latin, &declared(WINDOWS_1252)).unwrap().0, "phone,name\n380501234567,ÀÁ\n");
@@ -161,8 +161,8 @@ fn campaign_encoding_is_used_unless_provably_wrong() {
 }
 
 #[test]
-fn declared_delimiter_is_kept_with_the_text() {
-    let format = ListFormat { delimiter: Delimiter::new(b'^'), ..format() };
+fn decoded_text_declares_the_configured_delimiter() {
+    let format = ListFormat { delimiter: Delimiter::new(b'^'), ..default_format() };
     for text in [
         "phone^name\n380501234567^a,b\n",
         "\u{feff}phone^name\n380501234567^a,b\n",
@@ -170,7 +170,7 @@ fn declared_delimiter_is_kept_with_the_text() {
     ] {
         let once = decode_text(text.as_bytes(), &format).unwrap().0;
         // The decoded text declares its own delimiter.
-        for list in [once.as_bytes(), decode_text(once.as_bytes(), &self::format()).unwrap().0.as_bytes()] {
+        for list in [once.as_bytes(), decode_text(once.as_bytes(), &self::default_format()).unwrap().0.as_bytes()] {
             let mut reader = RecipientReader::open(list, Path::new("list.csv"), &ListSettings::default()).unwrap();
             let mut chunk = Chunk::new();
             assert!(reader.read_chunk(&mut chunk).unwrap());
@@ -200,7 +200,7 @@ fn compressed_list_is_detected_by_content() {
         (zstd, "compressed with zstd"),
         (compress_gzip(&windows), "compressed with gzip, encoding Windows-1251"),
     ] {
-        assert_eq!(decode_text(&bytes, &format()), Ok((UKRAINIAN.to_owned(), Some(description.to_owned()))));
+        assert_eq!(decode_text(&bytes, &default_format()), Ok((UKRAINIAN.to_owned(), Some(description.to_owned()))));
     }
     let large = compress_gzip(UKRAINIAN.repeat(5_000).as_bytes());
     for (bytes, rule) in [
@@ -210,7 +210,7 @@ fn compressed_list_is_detected_by_content() {
         (b"\x28\xb5\x2f\xfd\0\0".to_vec(), "recipients-unreadable"),
         (compress_gzip(&compress_gzip(b"phone\n1\n")), "recipients-not-csv"),
     ] {
-        assert_eq!(decode_text(&bytes, &format()).unwrap_err().rule, rule);
+        assert_eq!(decode_text(&bytes, &default_format()).unwrap_err().rule, rule);
     }
 }
 
@@ -246,7 +246,7 @@ fn compressed_lists_are_read_despite_padding_or_extra_frames() {
         // The largest allowed window: 128 MiB.
         (zstd_frame(&[0, 17 << 3], list), "compressed with zstd"),
     ] {
-        assert_eq!(decode_text(&bytes, &format()), Ok((UKRAINIAN.to_owned(), Some(description.to_owned()))));
+        assert_eq!(decode_text(&bytes, &default_format()), Ok((UKRAINIAN.to_owned(), Some(description.to_owned()))));
     }
 }
 
@@ -278,7 +278,7 @@ fn unreadable_compressed_lists_are_rejected_with_a_reason() {
         ([compress_gzip(list), b"phone\n".to_vec()].concat(), "extra data before or after", "compress it again"),
         ([skippable_frame(b"size"), b"\x04\x22\x4d\x18".to_vec()].concat(), "extra data before", "unpack it"),
     ] {
-        let finding = decode_text(&bytes, &format()).unwrap_err();
+        let finding = decode_text(&bytes, &default_format()).unwrap_err();
         assert!(finding.message.contains(reason), "{reason}: {}", finding.message);
         assert!(finding.help.as_ref().is_some_and(|remedy| remedy.contains(help)), "{reason}: {:?}", finding.help);
     }
@@ -302,7 +302,7 @@ fn disk_error_is_not_reported_as_a_damaged_compressed_list() {
     }
     let lines: String = (0..200_000_u32).map(|line| format!("{}\n", line.wrapping_mul(2_654_435_761))).collect();
     let large = compress_gzip(format!("phone\n{lines}").as_bytes());
-    let mut unpacked = decode(FailingDisk(Cursor::new(large)), Path::new("list.csv"), &format(), None);
+    let mut unpacked = decode(FailingDisk(Cursor::new(large)), Path::new("list.csv"), &default_format(), None);
     let message = match &mut unpacked {
         Err(finding) => finding.message.clone(),
         Ok(decoded) => io::copy(decoded, &mut io::sink()).unwrap_err().to_string(),
@@ -323,7 +323,7 @@ proptest! {
         let input = SmallReads(Cursor::new(text.clone().into_bytes()), size);
         let detected = Arc::new(DetectedFormat::default());
         let mut passed = Vec::new();
-        let (file, format) = (Path::new("list.csv"), &format());
+        let (file, format) = (Path::new("list.csv"), &default_format());
         let source = DecodingSource { file, format, hints: None.into(), has_keys: true, packed: None };
         let mut decoder = TextDecoder::new(input, text.as_bytes(), source, detected).unwrap();
         let mut buffer = [0; 5];
@@ -341,6 +341,6 @@ proptest! {
     fn decoder_never_panics(mut bytes in prop::collection::vec(any::<u8>(), 0..300), magic in 0_usize..7) {
         let magic: &[u8] = [&b""[..], b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"\xff\xfe", b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"sep=;\n"][magic];
         bytes.splice(0..0, magic.iter().copied());
-        let _ = decode_text(&bytes, &format());
+        let _ = decode_text(&bytes, &default_format());
     }
 }

@@ -424,7 +424,7 @@ impl EncodingSample<'_> {
         if matches!(decoded.0, DecoderResult::Malformed(..)) {
             return None;
         }
-        let is_cyrillic = hints.is_cyrillic || [country, number_country].into_iter().flatten().any(writes_cyrillic);
+        let is_cyrillic = hints.is_cyrillic || [country, number_country].into_iter().flatten().any(uses_cyrillic);
         let is_implausible = is_cyrillic && !CYRILLIC_ENCODINGS.contains(&encoding);
         let depends_on_country = hints.region.is_none() && guess_for(None) != encoding;
         let doubtful_cell = (is_implausible || depends_on_country).then(|| self.decode_first_cell(encoding));
@@ -454,7 +454,7 @@ impl EncodingSample<'_> {
     }
 }
 
-fn writes_cyrillic(country: Region) -> bool {
+fn uses_cyrillic(country: Region) -> bool {
     CYRILLIC_COUNTRIES.contains(&country.to_string().as_str())
 }
 

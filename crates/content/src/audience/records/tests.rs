@@ -234,7 +234,7 @@ fn rows_as_text() -> impl Strategy<Value = String> {
     })
 }
 
-/// Beginnings of a cell that make its quote look like the end of another.
+/// Cells whose first characters make the opening quote look like the closing quote of an earlier cell.
 fn any_cell() -> impl Strategy<Value = String> {
     prop::sample::select(vec!["a", ",a", ",,a", "\na", "\n,a", "\",a", "a,"]).prop_map(str::to_owned)
 }
@@ -249,7 +249,7 @@ fn build_list(phone: usize, cells: &[(String, String)], always: bool) -> Vec<Str
     std::iter::once("a,b,c".to_owned()).chain(cells.iter().map(row)).collect()
 }
 
-fn read_with(text: &str, phone: usize) -> Result<Vec<Row>, Box<Finding>> {
+fn read_with_phone_column(text: &str, phone: usize) -> Result<Vec<Row>, Box<Finding>> {
     let mut records = RecordReader::open(text.as_bytes(), Path::new("list.csv"))?;
     records.set_phone_column(phone);
     let mut chunk = Chunk::new();
@@ -311,7 +311,7 @@ proptest! {
         always: bool,
     ) {
         let text = build_list(phone, &cells, always).join("\n");
-        prop_assert_eq!(read_with(&text, phone).map(|records| records.len()).ok(), Some(cells.len()));
+        prop_assert_eq!(read_with_phone_column(&text, phone).map(|records| records.len()).ok(), Some(cells.len()));
     }
 
     #[test]
@@ -327,7 +327,7 @@ proptest! {
         prop_assume!(closing.is_some());
         rows[row].remove(closing.unwrap());
         let damaged = rows.join("\n");
-        let (whole, damaged) = (read_with(&whole, phone).unwrap().len(), read_with(&damaged, phone));
+        let (whole, damaged) = (read_with_phone_column(&whole, phone).unwrap().len(), read_with_phone_column(&damaged, phone));
         prop_assert!(damaged.is_err() || damaged.unwrap().len() >= whole, "{}", rows.join("\n"));
     }
 

@@ -88,7 +88,7 @@ impl NumberFormat {
         let numbers = &self.sections[..self.sections.len().min(3)];
         if numbers.iter().any(|section| section.condition.is_some()) {
             let fits = |section: &FormatSection| {
-                section.condition.as_ref().is_none_or(|(sign, operand)| compare(value, sign, *operand))
+                section.condition.as_ref().is_none_or(|(sign, operand)| meets_condition(value, sign, *operand))
             };
             let index = numbers.iter().position(fits).unwrap_or(numbers.len().saturating_sub(1));
             return (index, numbers.get(index));
@@ -243,16 +243,16 @@ impl WholeDigits {
         self.placeholders = after;
     }
 
-    fn push_digit(&self, output: &mut String, digit: char, after: usize) {
+    fn push_digit(&self, output: &mut String, digit: char, digits_after: usize) {
         output.push(digit);
-        if self.grouped && after > 0 && after.is_multiple_of(3) {
+        if self.grouped && digits_after > 0 && digits_after.is_multiple_of(3) {
             output.push(',');
         }
     }
 }
 
-fn compare(value: f64, sign: &str, operand: f64) -> bool {
-    match sign {
+fn meets_condition(value: f64, operator: &str, operand: f64) -> bool {
+    match operator {
         "<" => value < operand,
         "<=" => value <= operand,
         ">" => value > operand,

@@ -288,7 +288,7 @@ impl<'f> SheetRows<'f> {
         if self.size + rows * widest as u64 - cells > MAX_UNPACKED {
             return Err(list_findings::unpacked_file_too_large(self.file).into());
         }
-        let spool = spool_file(self.out)?;
+        let spool = into_spooled_file(self.out)?;
         if header == widest {
             return Ok(spool);
         }
@@ -304,7 +304,7 @@ impl<'f> SheetRows<'f> {
             let padding = if blank { 0 } else { widest - record.len() };
             copy.write_record(record.iter().chain(std::iter::repeat_n("", padding))).map_err(io::Error::other)?;
         }
-        Ok(spool_file(copy)?)
+        Ok(into_spooled_file(copy)?)
     }
 }
 
@@ -312,8 +312,8 @@ fn create_writer() -> io::Result<csv::Writer<File>> {
     Ok(csv::WriterBuilder::new().flexible(true).buffer_capacity(1 << 16).from_writer(tempfile::tempfile()?))
 }
 
-fn spool_file(written: csv::Writer<File>) -> io::Result<SpooledFile> {
-    Ok(SpooledFile::from_file(written.into_inner().map_err(|error| io::Error::other(error.to_string()))?))
+fn into_spooled_file(writer: csv::Writer<File>) -> io::Result<SpooledFile> {
+    Ok(SpooledFile::from_file(writer.into_inner().map_err(|error| io::Error::other(error.to_string()))?))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use zip::read::ZipFile;
 use super::archive::{MemoryBudget, WorkbookArchive, XmlEvents, attribute_value};
 use super::{SheetRows, WorkbookError, choose_sheet};
 use crate::audience::decoding::{SheetInfo, SpooledFile};
-use crate::audience::is_shortened;
+use crate::audience::is_shortened_number;
 use crate::audience::raw_records::RECORD_LIMIT;
 
 /// The maximum number of cells in a row, as many as a sheet has columns.
@@ -193,7 +193,7 @@ impl<S: Read + Seek> SheetReader<'_, '_, S> {
                         element.to_owned(),
                         ShownCell { repeated: repeated_columns(&element), ..ShownCell::default() },
                     );
-                    self.read_text(&mut cell)?;
+                    self.read_cell_text(&mut cell)?;
                     cell.restore_stored_value(&owned, self.has_local_date(&owned, column));
                     column = column.saturating_add(cell.repeated);
                     text_size += cell.text.len();
@@ -240,7 +240,7 @@ impl<S: Read + Seek> SheetReader<'_, '_, S> {
     }
 
     /// Reads a cell to its end. Keeps the paragraphs, but not notes and drawings.
-    fn read_text(&mut self, cell: &mut ShownCell) -> Result<(), WorkbookError> {
+    fn read_cell_text(&mut self, cell: &mut ShownCell) -> Result<(), WorkbookError> {
         let (mut paragraphs, mut within, mut ignored) = (0, 0_u32, 0_u32);
         loop {
             match self.xml.next_event()? {
@@ -300,7 +300,7 @@ impl ShownCell {
             .unwrap_or_default();
         self.is_error = kind == "error" || self.text.starts_with("Err:") || self.text.starts_with("#N/A");
         if kind == "float"
-            && (is_shortened(&self.text) || self.text.starts_with("###"))
+            && (is_shortened_number(&self.text) || self.text.starts_with("###"))
             && let Some(number) = attribute_value(element, "office:value").and_then(|number| number.parse::<f64>().ok())
         {
             self.text = super::cell_format::NumberFormat::general().format_number(number);
@@ -325,15 +325,15 @@ fn is_cell(element: &BytesStart<'_>) -> bool {
 }
 
 fn repeated_columns(element: &BytesStart<'_>) -> u32 {
-    read_repeat(element, "table:number-columns-repeated")
+    read_repeat_count(element, "table:number-columns-repeated")
 }
 
 /// The number of repetitions of a row, and whether the row is hidden.
 fn repeated_rows(element: &BytesStart<'_>) -> (u32, bool) {
     let hidden = matches!(attribute_value(element, "table:visibility").as_deref(), Some("collapse" | "filter"));
-    (read_repeat(element, "table:number-rows-repeated"), hidden)
+    (read_repeat_count(element, "table:number-rows-repeated"), hidden)
 }
 
-fn read_repeat(element: &BytesStart<'_>, attribute: &str) -> u32 {
+fn read_repeat_count(element: &BytesStart<'_>, attribute: &str) -> u32 {
     attribute_value(element, attribute).and_then(|count| count.parse().ok()).unwrap_or(1).max(1)
 }

@@ -43,7 +43,7 @@ pub(super) fn render_sms(messages: &CompiledMessages, cells: &[&str]) -> Result<
 }
 
 #[test]
-fn header_matches_in_both_spellings_of_accents() {
+fn header_matches_composed_and_decomposed_accents() {
     let (composed, separate, mixed) = ("Pr\u{e9}nom \u{e9}", "Pre\u{301}nom e\u{301}", "Pre\u{301}nom \u{e9}");
     let render = |headers: &[&str], text: &str| {
         let headers: Vec<String> = headers.iter().map(|header| (*header).to_owned()).collect();

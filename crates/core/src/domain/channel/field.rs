@@ -167,11 +167,11 @@ impl ChannelField {
     }
 
     /// The key for the caption of the button, with a maximum length; not available in a pipeline.
-    pub(super) const fn button(flat: WirePlace, most: usize) -> Self {
+    pub(super) const fn button(flat: WirePlace, max_length: usize) -> Self {
         let doc = "The caption of the button.";
         Self::new("button", FieldKind::Template)
             .with_docs("Shop now", doc)
-            .with_limit(TextLimit::AtMost(most))
+            .with_limit(TextLimit::AtMost(max_length))
             .with_flat_place(flat)
     }
 

@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn form_is_inferred_from_the_given_keys() {
+    fn viber_form_is_inferred_from_the_given_keys() {
         let cases: [(&[&str], &str); 12] = [
             (&["message"], "text"),
             (&["image"], "image"),

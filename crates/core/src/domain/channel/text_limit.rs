@@ -66,13 +66,13 @@ enum ViolationReason {
 ///
 /// The texts in `stage` do not matter, so a constant text can be checked even if `stage` contains templates.
 pub fn find_text_violation<T>(stage: &Stage<T>, field: &'static ChannelField, text: &str) -> Option<TextViolation> {
-    let broken = || field.limit.find_broken_rule(text, stage.max_parts());
+    let broken = || field.limit.find_violation_reason(text, stage.max_parts());
     let reason = if text.trim().is_empty() { Some(ViolationReason::Empty) } else { broken() };
     reason.map(|reason| TextViolation { channel: stage.channel(), field, reason })
 }
 
 impl TextLimit {
-    fn find_broken_rule(self, text: &str, max_parts: Option<u32>) -> Option<ViolationReason> {
+    fn find_violation_reason(self, text: &str, max_parts: Option<u32>) -> Option<ViolationReason> {
         match self {
             TextLimit::NotEmpty => None,
             TextLimit::AtMost(max) => check_length(text, max),

@@ -35,7 +35,7 @@ fn load_corpus() -> Vec<LabelledReply> {
     labelled.collect()
 }
 
-fn read_labelled(labelled: &LabelledReply) -> ReplyReading<'static> {
+fn classify_labelled_reply(labelled: &LabelledReply) -> ReplyReading<'static> {
     static WORDS: std::sync::LazyLock<OptOutWords> = std::sync::LazyLock::new(OptOutWords::default);
     WORDS.classify_reply(&labelled.reply, labelled.purpose)
 }
@@ -86,7 +86,7 @@ fn filter_replies<'c>(
 }
 
 fn opts_out(labelled: &LabelledReply) -> bool {
-    read_labelled(labelled).into_opt_out().is_some()
+    classify_labelled_reply(labelled).into_opt_out().is_some()
 }
 
 /// Lists replies of the known set, one a line. Held-out replies are not shown.
@@ -123,7 +123,7 @@ fn ambiguous_and_other_replies_never_opt_out() {
 }
 
 #[test]
-fn clear_opt_outs_are_found() {
+fn corpus_opt_outs_reach_the_minimum_recall() {
     let corpus = load_corpus();
     for (set, min_recall) in MIN_RECALL {
         let (all, missed) = filter_replies(&corpus, set, "opt_out", |labelled| !opts_out(labelled));
@@ -136,7 +136,7 @@ fn clear_opt_outs_are_found() {
 fn ambiguous_and_missed_replies_are_shown_for_review() {
     let corpus = load_corpus();
     for (set, _) in MIN_RECALL {
-        let hidden = |labelled: &LabelledReply| read_labelled(labelled) == ReplyReading::Other;
+        let hidden = |labelled: &LabelledReply| classify_labelled_reply(labelled) == ReplyReading::Other;
         let (all, missed) = filter_replies(&corpus, set, "ambiguous", hidden);
         assert!(
             (all - missed.len()) * 100 >= all * MIN_SHOWN,

@@ -208,14 +208,14 @@ impl Grammar {
             ReplyToken::Break => BREAK,
             ReplyToken::Question => QUESTION,
             ReplyToken::Word(word) => {
-                let known = self.ids.get(word).or_else(|| self.ids.get(self.find_misspelt(word)?));
+                let known = self.ids.get(word).or_else(|| self.ids.get(self.find_misspelled_command(word)?));
                 known.copied().unwrap_or(UNKNOWN)
             }
         }
     }
 
     /// The one-word opt-out that this word misspells with a single typing error, if any.
-    fn find_misspelt(&self, word: &str) -> Option<&str> {
+    fn find_misspelled_command(&self, word: &str) -> Option<&str> {
         if self.near_misses.contains(word) {
             return None;
         }
@@ -266,8 +266,8 @@ impl Grammar {
         found.map(|word| self.spellings[usize::from(*word)].as_str()).collect::<Vec<_>>().join(" ")
     }
 
-    fn is_skipped(&self, word: WordId, about: bool) -> bool {
-        word == BREAK || self.polite.contains(&word) || about && self.about.contains(&word)
+    fn is_skipped(&self, word: WordId, skip_about: bool) -> bool {
+        word == BREAK || self.polite.contains(&word) || skip_about && self.about.contains(&word)
     }
 }
 

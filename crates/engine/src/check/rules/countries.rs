@@ -107,9 +107,9 @@ pub fn describe_abroad(counts: &[CountryCount], home: &CountrySet) -> Option<Str
     Some(format!("{} outside {home}: {}", format_thousands(number), describe_countries(counts)))
 }
 
-/// A warning about recipients in `rows` who are in one of the countries `new`, which no earlier run reached.
-pub fn check_new_countries(survey: &Survey, new: &[Region], rows: &RoaringBitmap) -> Option<Finding> {
-    let is_new = |country: Option<Region>| country.is_some_and(|country| new.contains(&country));
+/// A warning about recipients in `rows` who are in one of `new_countries`, which no earlier run reached.
+pub fn check_new_countries(survey: &Survey, new_countries: &[Region], rows: &RoaringBitmap) -> Option<Finding> {
+    let is_new = |country: Option<Region>| country.is_some_and(|country| new_countries.contains(&country));
     let counts = survey.countries.count_rows(rows, is_new);
     let number = Some(sum_recipients(&counts)).filter(|number| *number > 0)?;
     let countries = if counts.len() == 1 { "a country" } else { "countries" };
@@ -122,18 +122,18 @@ pub fn check_new_countries(survey: &Survey, new: &[Region], rows: &RoaringBitmap
 }
 
 /// An error if an edition has more recipients outside `home` than the profile allows.
-pub fn check_abroad_limit(profile: &Profile, number: u64) -> Option<Finding> {
+pub fn check_abroad_limit(profile: &Profile, recipients_abroad: u64) -> Option<Finding> {
     let (home, limit) = profile.home.as_ref().zip(profile.abroad_limit)?;
-    if number <= u64::from(limit) {
+    if recipients_abroad <= u64::from(limit) {
         return None;
     }
     let message = format!(
         "the edition would have {} outside {home}, but `limits.abroad` in the profile `{}` is {}",
-        format_count(number, "recipient"),
+        format_count(recipients_abroad, "recipient"),
         profile.name,
         format_thousands(limit.into())
     );
-    let help = format!("check the list; to send to all of them, run with `--up-to-abroad {number}`");
+    let help = format!("check the list; to send to all of them, run with `--up-to-abroad {recipients_abroad}`");
     Some(Finding::new(&ABROAD_LIMIT, message).help(help))
 }
 

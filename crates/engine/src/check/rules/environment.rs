@@ -377,7 +377,7 @@ polled: { base_url: https://g.example, api_key: { env: KEY }, rate: 1/s }
 ";
 
     #[test]
-    fn webhook_guarantee_is_noted_for_each_message_type() {
+    fn webhook_note_depends_on_the_message_type() {
         let sms = "sms: { signature: Olena, message: Hi }";
         let viber = "viber: { signature: Olena, message: Hi }";
         let rcs = "rcs: { signature: Olena, message: Hi, image: https://a.example/a.png, button: Go, link: https://a.example }";

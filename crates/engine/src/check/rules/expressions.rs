@@ -79,7 +79,7 @@ pub(in crate::check) fn find_failing_comparisons(
     let texts =
         brief.all_contents().flat_map(|content| &content.stages).flat_map(Stage::texts).map(|(_, text)| text.clone());
     let texts: Vec<NamedTemplate> =
-        texts.chain(included).filter(|text| !NamedTemplate::is_stand_in(&text.name)).collect();
+        texts.chain(included).filter(|text| !NamedTemplate::is_placeholder(&text.name)).collect();
     // An included text can use the names that the including text defines.
     let defined: HashSet<String> = texts.iter().flat_map(|text| find_defined_names(&text.source)).collect();
     let is_column = |name: &str| {
@@ -207,7 +207,7 @@ fn collect_used_names<'t>(
 ) -> Option<BTreeSet<String>> {
     let (mut used, mut included, mut left) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
     for text in texts {
-        if NamedTemplate::is_stand_in(&text.name) {
+        if NamedTemplate::is_placeholder(&text.name) {
             return None;
         }
         left.push(text.clone());

@@ -189,7 +189,7 @@ pub(super) fn check_example_links(campaign: &Campaign, profile: &Profile) -> Opt
     let texts = collect_texts(campaign);
     let mut hosts: Vec<String> = Vec::new();
     let mut first = None;
-    for text in texts.iter().filter(|text| !NamedTemplate::is_stand_in(&text.name)) {
+    for text in texts.iter().filter(|text| !NamedTemplate::is_placeholder(&text.name)) {
         for (part, at) in constant_parts(text) {
             for (start, host) in find_example_hosts(part) {
                 first.get_or_insert((text, at.start + start..at.start + start + host.len()));

@@ -186,7 +186,7 @@ pub fn check_texts(campaign: &Campaign) -> Vec<Finding> {
     let stage_checks = [wording::check_code_text, wording::check_constant_code, wording::check_long_buttons];
     problems.extend(stages().flat_map(|stage| stage_checks.into_iter().flat_map(move |check| check(stage))));
     // The wording of a missing text is unknown.
-    let problems = problems.into_iter().filter(|problem| !NamedTemplate::is_stand_in(&problem.text));
+    let problems = problems.into_iter().filter(|problem| !NamedTemplate::is_placeholder(&problem.text));
     let mut findings: Vec<Finding> = problems.map(|problem| to_finding(problem, Some(&campaign.places))).collect();
     findings.extend(expressions::check_unused_constants(campaign));
     findings

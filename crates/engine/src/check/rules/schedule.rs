@@ -256,7 +256,7 @@ fn check_overlapping_runs(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> O
 /// Describes the duration of a run.
 fn format_run_length(timed: &TimedCampaign<'_>, begins: Timestamp, finishes: Timestamp) -> String {
     let days =
-        |per_day: &DailyLimits, messages| per_day.count_days(messages, per_day.count_used(&timed.limits.sent, begins));
+        |per_day: &DailyLimits, messages| per_day.count_days(messages, per_day.count_usage(&timed.limits.sent, begins));
     let over_days = |per_day: &&DailyLimits| timed.messages.is_some_and(|messages| days(per_day, messages) > 1);
     let Some(per_day) = timed.limits.per_day.filter(over_days) else {
         return format!("a run takes about {}", format_span(finishes.duration_since(begins)));

@@ -377,7 +377,7 @@ pub fn check_night(
     // The messages of later days are sent from midnight on.
     let is_split = |begins: Timestamp| {
         let left_today =
-            |per_day: &DailyLimits| per_day.remaining_today(per_day.count_used(&survey.sent_by_day, begins));
+            |per_day: &DailyLimits| per_day.remaining_today(per_day.count_usage(&survey.sent_by_day, begins));
         campaign.per_day.as_ref().is_some_and(|per_day| rows.len() > left_today(per_day))
     };
     let find_night = |begins: Timestamp| {

@@ -21,7 +21,7 @@ impl SqliteScene {
         self.begin_copies("phone\n").await.freeze(inputs.as_bytes().to_vec(), &self.run).await.unwrap();
     }
 
-    /// The names in the folder of all copies.
+    /// The sorted names in the folder that contains all copies.
     fn list_folders(&self) -> Vec<String> {
         let entries = fs::read_dir(self.copy_path("")).unwrap().map(|entry| entry.unwrap().file_name());
         let mut names: Vec<String> = entries.map(|name| name.into_string().unwrap()).collect();

@@ -9,7 +9,7 @@ use crate::sqlite::schema::migrations;
 use crate::{Author, EnvelopeFilter, NewRowEvent, NumberFilter, RowChange, RowUpdate, RunUpdate};
 use campaign_core::domain::Chain;
 
-async fn open_file(path: &Path) -> sqlx::SqliteConnection {
+async fn open_database(path: &Path) -> sqlx::SqliteConnection {
     sqlx::sqlite::SqliteConnectOptions::new().filename(path).connect().await.unwrap()
 }
 
@@ -20,7 +20,7 @@ impl SqliteScene {
 
     /// Flips one bit of a blob in the file.
     async fn flip_bit(&self, table: &str, column: &str) {
-        let mut other = open_file(&self.ledger_path()).await;
+        let mut other = open_database(&self.ledger_path()).await;
         let read = sqlx::AssertSqlSafe(format!("SELECT {column} FROM {table} LIMIT 1"));
         let mut bytes: Vec<u8> = sqlx::query_scalar(read).fetch_one(&mut other).await.unwrap();
         let last = bytes.len() - 1;
@@ -68,7 +68,7 @@ async fn damaged_answer_body_does_not_hide_its_envelope() {
     let scene = SqliteScene::new().await;
     scene.begin_envelope(1, scene.lease).await;
     scene.settle_envelope(1, [in_doubt(), in_doubt()]).await;
-    let mut other = open_file(&scene.folder.path().join("ledger")).await;
+    let mut other = open_database(&scene.folder.path().join("ledger")).await;
     let damage = "UPDATE envelopes SET evidence = CAST(x'6fff' AS TEXT)";
     sqlx::query(damage).execute(&mut other).await.unwrap();
     other.close().await.unwrap();
@@ -95,7 +95,7 @@ async fn damaged_record_blocks_reading_the_run() {
     assert_damaged(scene.ledger.load_envelopes(scene.run.key, EnvelopeFilter::Numbers(1..=1)).await);
     scene.flip_bit("left_out", "rows").await;
     assert_damaged(scene.ledger.load_excluded_rows(scene.run.key).await);
-    let mut other = open_file(&scene.ledger_path()).await;
+    let mut other = open_database(&scene.ledger_path()).await;
     sqlx::query("UPDATE runs SET first_id = first_id + 1").execute(&mut other).await.unwrap();
     assert_damaged(scene.port().list_runs(RunFilter::all()).await);
 }
@@ -106,7 +106,7 @@ async fn quick_check_finds_lost_records_once_per_file_state() {
     assert!(ledger.find_defect().await.is_none());
     ledger.close().await;
     let path = folder.path().join("ledger");
-    let mut other = open_file(&path).await;
+    let mut other = open_database(&path).await;
     let page: i64 = sqlx::query_scalar("SELECT rootpage FROM sqlite_schema WHERE name = 'runs'")
         .fetch_one(&mut other)
         .await
@@ -151,7 +151,7 @@ async fn damaged_envelope_does_not_hide_the_addressees_of_others() {
     }
     let ledger = as_port(&*ledger);
     for damage in ["rows_sum = rows_sum + 1", "rows = x'ff'"] {
-        let mut other = open_file(&folder.path().join("ledger")).await;
+        let mut other = open_database(&folder.path().join("ledger")).await;
         let change = format!("UPDATE envelopes SET {damage} WHERE envelope = 2");
         sqlx::query(sqlx::AssertSqlSafe(change)).execute(&mut other).await.unwrap();
         other.close().await.unwrap();
@@ -183,7 +183,7 @@ async fn incomplete_index_is_found_before_sending() {
     }
     ledger.close().await;
     let path = folder.path().join("ledger");
-    let mut other = open_file(&path).await;
+    let mut other = open_database(&path).await;
     let page: i64 = sqlx::query_scalar("SELECT rootpage FROM sqlite_schema WHERE name = 'envelopes_by_run'")
         .fetch_one(&mut other)
         .await
@@ -207,7 +207,7 @@ async fn deleted_or_outdated_ledger_refuses_changes() {
     let SqliteScene { scene: Scene { run, lock, lease, .. }, ledger, folder } = SqliteScene::new().await;
     let path = folder.path().join("ledger");
     let copy = folder.path().join("copy");
-    let mut other = open_file(&path).await;
+    let mut other = open_database(&path).await;
     sqlx::query("VACUUM INTO ?").bind(copy.display().to_string()).execute(&mut other).await.unwrap();
     other.close().await.unwrap();
     ledger.update_runs(vec![run.key], RunUpdate::Stop(StopRequest::Withdraw)).await.unwrap();

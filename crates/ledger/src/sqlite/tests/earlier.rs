@@ -6,8 +6,8 @@ use sqlx::sqlite::SqliteConnectOptions;
 use super::*;
 use crate::sqlite::schema;
 
-/// Creates a ledger with the schema before stop reasons, with a run for each of these codes and texts.
-async fn write_exit_codes(path: &std::path::Path, ends: &[(Option<u8>, Option<&str>, Option<StopKind>)]) {
+/// Creates a ledger with the last schema that had no kinds of stop, and a run with each of these exit codes and texts.
+async fn create_ledger_with_exit_codes(path: &std::path::Path, ends: &[(Option<u8>, Option<&str>, Option<StopKind>)]) {
     let options = SqliteConnectOptions::new().filename(path).create_if_missing(true);
     let mut connection = options.connect().await.unwrap();
     Migrator::with_migrations(schema::migrations().into_iter().take(4).collect()).run(&mut connection).await.unwrap();
@@ -31,7 +31,7 @@ async fn write_exit_codes(path: &std::path::Path, ends: &[(Option<u8>, Option<&s
 async fn ledger_is_not_upgraded_while_an_earlier_version_sends() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger");
-    write_exit_codes(&path, &[(None, None, None)]).await;
+    create_ledger_with_exit_codes(&path, &[(None, None, None)]).await;
     std::fs::create_dir(folder.path().join("locks")).unwrap();
     let lock = std::fs::File::create(folder.path().join("locks/sale.main")).unwrap();
     lock.lock().unwrap();
@@ -46,7 +46,7 @@ async fn ledger_is_not_upgraded_while_an_earlier_version_sends() {
 async fn earlier_version_commits_nothing_after_upgrade() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger");
-    write_exit_codes(&path, &[(None, None, None)]).await;
+    create_ledger_with_exit_codes(&path, &[(None, None, None)]).await;
     let mut earlier = SqliteConnectOptions::new().filename(&path).connect().await.unwrap();
     let commit = "UPDATE meta SET generation = generation + 1 RETURNING id, generation";
     assert!(sqlx::query(commit).execute(&mut earlier).await.is_ok());
@@ -58,7 +58,7 @@ async fn earlier_version_commits_nothing_after_upgrade() {
 async fn upgrade_ends_open_single_operations_but_not_campaigns() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger");
-    write_exit_codes(&path, &[(None, None, None)]).await;
+    create_ledger_with_exit_codes(&path, &[(None, None, None)]).await;
     let options = SqliteConnectOptions::new().filename(&path);
     let mut connection = options.connect().await.unwrap();
     let renamed = "INSERT INTO runs SELECT key + 1, 'gateway.lookup', number, edition, gateway, account, endpoint, kind, live, round,
@@ -95,7 +95,7 @@ async fn stored_exit_code_becomes_the_stop_kind() {
     ];
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger");
-    write_exit_codes(&path, &ends).await;
+    create_ledger_with_exit_codes(&path, &ends).await;
     let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
     let runs = as_port(&ledger).list_runs(RunFilter::all()).await.unwrap();
     let runs_after: Vec<_> = runs.iter().map(|run| (run.stop_reason.as_deref(), run.stop)).collect();

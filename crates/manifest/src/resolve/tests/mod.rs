@@ -89,7 +89,7 @@ fn with_channels(channels: &str) -> String {
     format!("recipients: {{ file: a.csv }}\nchannels:\n{channels}")
 }
 
-/// A campaign with this message of an SMS in line 4, from column 16.
+/// A campaign whose SMS message is in line 5, from column 14.
 fn with_message(message: &str) -> String {
     with_channels(&format!("- sms:\n    signature: Co\n    message: {message}\n"))
 }

@@ -38,8 +38,8 @@ const DIFFERENCES: [(&str, &str, &str, &str); 17] = [
     ("", "file-empty", "null", "an empty file is not a campaign"),
 ];
 
-/// Our result for a text: its JSON, or the rules that it breaks.
-fn parse_ours(text: &str) -> String {
+/// Our reader's result for a text: the text as JSON, or the rules that it breaks.
+fn parse_with_our_reader(text: &str) -> String {
     let (node, findings) = parse_text(text);
     node.map_or_else(
         || findings.iter().map(|finding| finding.rule.id).collect::<Vec<_>>().join(" "),
@@ -52,7 +52,7 @@ fn every_documented_parser_difference_still_exists() {
     let mut wrong = Vec::new();
     for (text, ours, theirs, reason) in DIFFERENCES {
         let value = serde_yaml::from_str::<Value>(text).ok().and_then(|value| serde_json::to_value(value).ok());
-        let found = (parse_ours(text), value.map_or("refused".to_owned(), |value| value.to_string()));
+        let found = (parse_with_our_reader(text), value.map_or("refused".to_owned(), |value| value.to_string()));
         if found != (ours.to_owned(), theirs.to_owned()) {
             wrong.push(format!("{text:?} ({reason}): {found:?}"));
         }
@@ -60,7 +60,7 @@ fn every_documented_parser_difference_still_exists() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Whether the other reader can read a value as a number that we keep as text: see the table.
+/// Whether our reader keeps a value as text although the other reader might read it as a number; see [`DIFFERENCES`].
 fn is_kept_as_text(scalar: &Scalar) -> bool {
     let text = scalar.text.as_str();
     scalar.is_plain()
@@ -99,8 +99,8 @@ fn is_same_value(ours: &Node, theirs: &Value) -> bool {
     }
 }
 
-/// Whether both readers accept a text, after comparing their values.
-fn check_agreement(text: &str, context: &str) -> bool {
+/// Asserts that both readers agree on a text, and returns whether they accept it.
+fn assert_agreement(text: &str, context: &str) -> bool {
     let ((ours, findings), theirs) = (parse_text(text), serde_yaml::from_str::<Value>(text));
     match (ours, theirs) {
         (Some(ours), Ok(theirs)) => {
@@ -123,7 +123,7 @@ fn both_parsers_agree_on_the_files_of_the_repository() {
     for (path, text) in list_yaml_files().into_iter().filter(|(path, _)| !path.ends_with("deploy/compose.yaml")) {
         // The draft has a placeholder word instead of `recipients`, so it is not YAML yet.
         let draft = path.ends_with("draft/campaign.yaml");
-        assert_eq!(check_agreement(&text, &path.display().to_string()), !draft, "{}", path.display());
+        assert_eq!(assert_agreement(&text, &path.display().to_string()), !draft, "{}", path.display());
     }
 }
 
@@ -132,7 +132,7 @@ fn both_parsers_agree_on_random_files() {
     const FILES: u64 = 100_000;
     let half = |parity: u64| {
         let seeds = (0..FILES).filter(move |seed| seed % 2 == parity);
-        move || seeds.filter(|&seed| check_agreement(&YamlDraft::random(seed), &format!("seed {seed}"))).count() as u64
+        move || seeds.filter(|&seed| assert_agreement(&YamlDraft::random(seed), &format!("seed {seed}"))).count() as u64
     };
     let accepted = thread::scope(|scope| {
         let other = scope.spawn(half(1));

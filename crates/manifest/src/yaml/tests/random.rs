@@ -23,7 +23,7 @@ impl SeededRandom {
         self.number_below(times) == 0
     }
 
-    /// One of these.
+    /// One of these values, chosen at random.
     pub(super) fn pick<'a, T: ?Sized>(&mut self, all: &[&'a T]) -> &'a T {
         all[self.number_below(all.len())]
     }
@@ -141,7 +141,7 @@ impl YamlDraft {
         }
     }
 
-    /// Writes the value of a key or a dash, to the end of its lines.
+    /// Writes the value after a key or a dash, including the final line break.
     fn write_value(&mut self, indent: usize, depth: usize) {
         let inner = indent + 1 + self.chance.number_below(4);
         let nested = depth < 4;
@@ -200,7 +200,7 @@ impl YamlDraft {
         self.text += self.chance.pick(&["\n", "\n", "\n", "\n", "  \n", " # why\n", "\r\n"]);
     }
 
-    /// Writes a scalar that can be in brackets.
+    /// Writes a scalar that is also valid inside brackets.
     fn write_inline(&mut self) {
         match self.chance.number_below(3) {
             0 => {

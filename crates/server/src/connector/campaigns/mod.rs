@@ -305,7 +305,7 @@ impl OpenFolder<'_> {
     }
 
     /// Converts an error about a campaign to a tool error, with the remedy on the command line as advice.
-    fn refuse(&self, error: Error) -> ToolError {
+    fn to_tool_error(&self, error: Error) -> ToolError {
         let code = match error {
             Error::Unanswered { .. } | Error::HostChanged { .. } => return error.into(),
             Error::Busy { .. } | Error::BusyRun { .. } => "busy",

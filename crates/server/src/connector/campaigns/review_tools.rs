@@ -82,7 +82,7 @@ async fn campaign_item(folder: &OpenFolder<'_>, file: &Path) -> Result<Value, To
         Ok(latest) => (latest, None),
         // A damaged record of one campaign must not hide the others.
         Err(Error::Ledger(error)) if error.concerns_records() => (None, Some(error.describe_damage())),
-        Err(error) => return Err(folder.refuse(error)),
+        Err(error) => return Err(folder.to_tool_error(error)),
     };
     Ok(object_without_nulls([
         ("file", Some(json!(file_name(file)))),
@@ -143,7 +143,7 @@ pub(super) const CHECK_CAMPAIGN: McpTool = McpTool {
                     let findings = checked.findings.clone();
                     (Some(checked), findings)
                 }
-                Err(Error::Input(why)) => return Err(folder.refuse(Error::Input(why))),
+                Err(Error::Input(why)) => return Err(folder.to_tool_error(Error::Input(why))),
                 Err(error) => (None, error_findings(&folder, &error)),
             };
             let ok = !findings.iter().any(Finding::is_error);
@@ -279,16 +279,17 @@ pub(super) const PREVIEW_CAMPAIGN: McpTool = McpTool {
             let folder = caller.open_campaigns()?;
             let file = folder.find_file(&arguments)?;
             let (rows, limit) = (parse_rows(&arguments)?, arguments.number("limit").unwrap_or(DEFAULT_ROWS));
-            let inputs = folder.load_inputs(file).await.map_err(|error| folder.refuse(error))?;
+            let inputs = folder.load_inputs(file).await.map_err(|error| folder.to_tool_error(error))?;
             let _permit = folder.acquire_list_permit().await;
             let (ledger, observer) = (folder.adapters.ledger.as_ref(), &folder.adapters.observer);
-            refuse_lost_ledger(ledger, &inputs).await.map_err(|error| folder.refuse(error))?;
-            let surveyed = survey_list(&inputs, Some(ledger), observer).await.map_err(|error| folder.refuse(error))?;
+            refuse_lost_ledger(ledger, &inputs).await.map_err(|error| folder.to_tool_error(error))?;
+            let surveyed =
+                survey_list(&inputs, Some(ledger), observer).await.map_err(|error| folder.to_tool_error(error))?;
             let total = surveyed.survey.recipients;
             let clock = folder.adapters.clock;
             let items = run_blocking(move || preview_items(&inputs, clock, &surveyed, rows.as_ref(), limit)).await;
             let items = items.and_then(|items| items);
-            Ok(json!({ "items": items.map_err(|error| folder.refuse(error))?, "total": total }))
+            Ok(json!({ "items": items.map_err(|error| folder.to_tool_error(error))?, "total": total }))
         })
     },
 };
@@ -345,7 +346,7 @@ fn preview_item(row: Row, preview: &RowPreview<'_>, find_refusal: impl Fn(Phone)
                 ("row", Some(json!(row.get()))),
                 ("to", Some(json!(to))),
                 ("message", Some(json!(phone.hide_in_text(&message, &to)))),
-                ("held", find_refusal(*phone).map(|refusal| json!(refusal.sentence()))),
+                ("held", find_refusal(*phone).map(|refusal| json!(refusal.message()))),
             ])
         }
         RowPreview::LeftOut { state, reason } => json!({ "row": row.get(), "state": state.name(), "reason": reason }),
@@ -398,16 +399,16 @@ pub(super) const RUN_STATUS: McpTool = McpTool {
             let name = folder.read_name(&file).unwrap_or_else(stem);
             let found = match find_latest_of_file(ledger, &name, &file).await {
                 Err(Error::RunsElsewhere { .. }) => None,
-                found => found.map_err(|error| folder.refuse(error))?,
+                found => found.map_err(|error| folder.to_tool_error(error))?,
             };
             let Some(run) = found else {
                 // The runs might be in another ledger.
                 if let Ok(inputs) = folder.load_inputs(file).await {
-                    refuse_lost_ledger(ledger, &inputs).await.map_err(|error| folder.refuse(error))?;
+                    refuse_lost_ledger(ledger, &inputs).await.map_err(|error| folder.to_tool_error(error))?;
                 }
                 return Err(ToolError::new("no_run", "this campaign has no runs yet"));
             };
-            let run_report = RunReport::load(ledger, run).await.map_err(|error| folder.refuse(error.into()))?;
+            let run_report = RunReport::load(ledger, run).await.map_err(|error| folder.to_tool_error(error.into()))?;
             let mut status = remove_nulls(run_report.to_json());
             let clock = folder.adapters.clock;
             if status["state"] == "sending"

@@ -69,11 +69,11 @@ pub(super) const PLAN_CAMPAIGN: McpTool = McpTool {
         Box::pin(async move {
             let folder = caller.open_campaigns()?;
             let file = folder.find_file(&arguments)?;
-            let inputs = folder.load_inputs_to_send(file).await.map_err(|error| folder.refuse(error))?;
+            let inputs = folder.load_inputs_to_send(file).await.map_err(|error| folder.to_tool_error(error))?;
             let _permit = folder.acquire_list_permit().await;
             let plan = campaign_runs::create_plan(folder.adapters, &inputs, &RunRequest::default()).await;
-            let plan = plan.map_err(|error| folder.refuse(error))?;
-            let mut result = plan_json(&plan, folder.gateway, &next_step(&folder, &inputs, &plan))?;
+            let plan = plan.map_err(|error| folder.to_tool_error(error))?;
+            let mut result = plan_json(&plan, folder.gateway, &describe_next_step(&folder, &inputs, &plan))?;
             if let Some(note) = super::notify_command_note(&inputs) {
                 result["notes"] = json!([note]);
             }
@@ -83,7 +83,7 @@ pub(super) const PLAN_CAMPAIGN: McpTool = McpTool {
 };
 
 /// Describes what must happen before the plan is sent; a plan without messages needs no approval.
-fn next_step(folder: &OpenFolder<'_>, inputs: &Inputs, plan: &CreatedPlan) -> String {
+fn describe_next_step(folder: &OpenFolder<'_>, inputs: &Inputs, plan: &CreatedPlan) -> String {
     match plan.planned.messages {
         0 => "no row gets a message, so run_campaign would not start a run: change the list or the campaign, then \
               call plan_campaign again"
@@ -153,7 +153,7 @@ pub(super) const RUN_CAMPAIGN: McpTool = McpTool {
             let folder = caller.open_campaigns()?;
             let file = folder.find_file(&arguments)?;
             let digest = arguments.text("digest");
-            let inputs = folder.load_inputs_to_send(file).await.map_err(|error| folder.refuse(error))?;
+            let inputs = folder.load_inputs_to_send(file).await.map_err(|error| folder.to_tool_error(error))?;
             start_run(caller, &folder, inputs, digest).await
         })
     },
@@ -186,7 +186,7 @@ async fn start_run(
     );
     let request = RunRequest { plan: Some(digest), approved_only: true, ..RunRequest::default() };
     let files = ProtectedFiles { state: &folder.adapters.state, profiles: &folder.adapters.profiles };
-    let launch = Launch::prepare(inputs, request, files).map_err(|error| folder.refuse(error))?;
+    let launch = Launch::prepare(inputs, request, files).map_err(|error| folder.to_tool_error(error))?;
     let (adapters, mut beginning) = observe_sending(folder.adapters, Arc::clone(&folder.campaigns.waits));
     let task = send_run(launch, adapters, caller.interrupt.clone(), programs);
     // A separate task, because the run must continue if the caller disconnects.
@@ -203,7 +203,7 @@ async fn start_run(
             Error::NotConfirmed { what: ProposalKind::Run(messages), .. }
             | Error::Plan(PlanRefusal::Unapproved { number: messages, .. }),
         )) => Ok(json!({ "started": false, "pending": true, "messages": messages, "how_to": how_to_approve })),
-        Ok(Err(error)) => Err(folder.refuse(error)),
+        Ok(Err(error)) => Err(folder.to_tool_error(error)),
         Err(_) => Err(ToolError::new("internal", "the run stopped because the connector failed; call run_status")),
     }
 }

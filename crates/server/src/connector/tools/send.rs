@@ -269,13 +269,13 @@ pub(super) const SEND_CHAIN: McpTool = McpTool {
         send_arguments_schema(Value::Object(properties), &["phone", "channels"])
     },
     output: send_result_schema,
-    preview: Some(|arguments| preview_draft(&read_chain(arguments), arguments)),
+    preview: Some(|arguments| preview_draft(&read_pipeline(arguments), arguments)),
     call: |caller, arguments| {
-        Box::pin(async move { caller.send_draft(&read_chain(arguments.members()), &arguments).await })
+        Box::pin(async move { caller.send_draft(&read_pipeline(arguments.members()), &arguments).await })
     },
 };
 
-fn read_chain(arguments: &Map<String, Value>) -> MessageDraft {
+fn read_pipeline(arguments: &Map<String, Value>) -> MessageDraft {
     let named = arguments.get("channels").and_then(Value::as_array).into_iter().flatten();
     let tried: Vec<Channel> = named.filter_map(|name| Channel::from_name(name.as_str()?)).collect();
     let message = |channel: Channel| arguments.get(channel.name()).and_then(Value::as_object);

@@ -209,7 +209,7 @@ fn order_sale(order: ScheduleOrder) -> ScheduleUpdate {
 }
 
 #[tokio::test(start_paused = true)]
-async fn occurrence_is_skipped_while_running_or_paused() {
+async fn occurrence_is_skipped_during_a_run_or_a_pause() {
     set_clock("2026-12-01T00:10:00Z");
     let setup = TestSetup::new("timezone: UTC\nschedule: { cron: \"0 * * * *\" }");
     setup.activate().await.unwrap();
@@ -336,7 +336,7 @@ async fn each_occurrence_gets_its_own_run_and_edition() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn restarted_daemon_begins_recorded_run_if_in_time() {
+async fn restarted_daemon_begins_a_recorded_run_within_grace() {
     for (absence, fires, events) in [(60, 1, None), (7_200, 0, Some("2026-12-01 10:00 skipped after 0: missed"))] {
         set_clock("2026-12-01T09:59:00Z");
         let setup = TestSetup::new("timezone: UTC\nschedule: { every: day 10:00 }");
@@ -364,7 +364,7 @@ impl Starter for GuardedStarter {
         occurrence: Occurrence,
         interrupt: watch::Receiver<Interrupt>,
     ) -> BoxFuture<'static, Result<RunOutcome, Error>> {
-        let (starter, digest) = (Arc::clone(&self.0), occurrence.format_nominal());
+        let (starter, digest) = (Arc::clone(&self.0), occurrence.format_nominal_time());
         Box::pin(async move {
             if !starter.ledger.list_approvals(ApprovalFilter::Digest(&digest)).await?.is_empty() {
                 return starter.start_occurrence(active, occurrence, interrupt).await;

@@ -76,7 +76,7 @@ async fn occurrence_begins_when_a_reconciliation_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn occurrence_is_skipped_if_locked_beyond_grace() {
+async fn occurrence_is_skipped_if_its_campaign_stays_locked() {
     for (is_sending, reason) in [(false, "missed"), (true, "the campaign was still being sent")] {
         set_clock("2026-12-01T09:59:00Z");
         let setup = TestSetup::new(ONCE);

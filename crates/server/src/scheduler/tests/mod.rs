@@ -122,16 +122,16 @@ impl TestSetup {
 fn describe_event(event: &ScheduleEvent) -> String {
     match event {
         ScheduleEvent::Unapproved { occurrence, digest, .. } => {
-            format!("{} waits for an approval of {digest}", occurrence.format_nominal())
+            format!("{} waits for an approval of {digest}", occurrence.format_nominal_time())
         }
-        ScheduleEvent::Waiting { occurrence, .. } => format!("{} waits", occurrence.format_nominal()),
+        ScheduleEvent::Waiting { occurrence, .. } => format!("{} waits", occurrence.format_nominal_time()),
         ScheduleEvent::Ended { occurrence, ended, same_text, .. } => {
             let accepted = ended.counts.get(RowState::Accepted);
-            format!("{} ended: {} of {accepted}, same {same_text}", occurrence.format_nominal(), ended.run.name())
+            format!("{} ended: {} of {accepted}, same {same_text}", occurrence.format_nominal_time(), ended.run.name())
         }
-        ScheduleEvent::Broke { occurrence, why, .. } => format!("{} broke: {why}", occurrence.format_nominal()),
+        ScheduleEvent::Broke { occurrence, why, .. } => format!("{} broke: {why}", occurrence.format_nominal_time()),
         ScheduleEvent::Skipped { occurrence, before, reason, .. } => {
-            format!("{} skipped after {before}: {}", occurrence.format_nominal(), reason.to_record())
+            format!("{} skipped after {before}: {}", occurrence.format_nominal_time(), reason.to_record())
         }
         ScheduleEvent::Changed { change, .. } => format!("changed: {change:?}"),
         ScheduleEvent::Damaged { problem, .. } => format!("damaged: {problem}"),
@@ -169,12 +169,12 @@ impl Starter for FakeStarter {
         Box::pin(async move {
             let scheduled = ScheduledOccurrence { key: occurrence_key(&active.name, &occurrence), at: occurrence.at };
             let Some(run) = ledger.create_run(&new_run(), Some(&scheduled)).await? else {
-                return Err(Error::Schedule(ScheduleRefusal::Recorded { nominal: occurrence.format_nominal() }));
+                return Err(Error::Schedule(ScheduleRefusal::Recorded { nominal: occurrence.format_nominal_time() }));
             };
             ledger.open_run(run.key, None, None).await?;
             assert!(now() >= occurrence.at, "before its time");
             let moment = occurrence.at.strftime("%Y-%m-%dT%H:%MZ");
-            fired.lock().expect("no panic").push(format!("{moment}\t{}", occurrence.format_nominal()));
+            fired.lock().expect("no panic").push(format!("{moment}\t{}", occurrence.format_nominal_time()));
             tokio::time::sleep(duration).await;
             ledger.update_runs(vec![run.key], RunUpdate::Retired).await?;
             Err(Error::Interrupted { signal: 15, phase: RunPhase::Ending })

@@ -29,7 +29,8 @@ use campaign_engine::report::{RunStatus, RunView};
 use campaign_ledger::{LedgerError, RowState, Run};
 use campaign_manifest::Campaign;
 use campaign_runs::{
-    Adapters, ConfirmedRetry, EndedSingle, OrderedTest, RetriedError, RetryPreview, RunEvent, open_copies, run_blocking,
+    Adapters, ConfirmedRetry, EndedSingle, RequestedTest, RetriedError, RetryPreview, RunEvent, open_copies,
+    run_blocking,
 };
 
 /// The time for which a page waits for the preview of a retry or test, which might need a whole list.
@@ -168,7 +169,7 @@ pub(super) async fn retry_run(
         };
         let adapters = Adapters { observer: Arc::new(observer), ..request.pages.adapters.clone() };
         let interrupt = request.pages.sending.subscribe();
-        let retry = async move { campaign_runs::send_ordered_retry(adapters, &run, confirmed, interrupt).await };
+        let retry = async move { campaign_runs::send_confirmed_retry(adapters, &run, confirmed, interrupt).await };
         // The order continues after the response; its outcome is in the action log.
         let result = tokio::select! {
             ended = execute_order(&request, order, retry, |_| None) => ended.map(|_| "retry")?,
@@ -246,7 +247,7 @@ async fn build_test_view(request: &mut PageRequest, name: &str) -> Result<TestPa
     let row = parse_row(request.query.get("row"))?;
     let preview = async {
         let _lock = request.pages.checking.lock().await;
-        campaign_runs::preview_ordered_test(&request.pages.adapters, &run, row).await
+        campaign_runs::preview_requested_test(&request.pages.adapters, &run, row).await
     };
     let preview = tokio::time::timeout(PREVIEW_TIMEOUT, preview).await.map_err(|_| PageError::Later)?;
     let (inputs, tested) = preview?;
@@ -284,8 +285,8 @@ pub(super) async fn send_test(
             return Err(PageError::InvalidInput(InvalidInput::Recipients));
         }
         let (adapters, interrupt) = (request.pages.adapters.clone(), request.pages.sending.subscribe());
-        let (order, ordered) = (new_order_record(&request, "test", run.name()), OrderedTest { row, recipients });
-        let send = async move { campaign_runs::send_ordered_test(adapters, &run, ordered, interrupt).await };
+        let (order, ordered) = (new_order_record(&request, "test", run.name()), RequestedTest { row, recipients });
+        let send = async move { campaign_runs::send_requested_test(adapters, &run, ordered, interrupt).await };
         let sent = execute_order(&request, order, send, |_: &Vec<EndedSingle>| None);
         // The order continues after the response; its outcome is in the action log.
         let Ok(sent) = tokio::time::timeout(SEND_TIMEOUT, sent).await else {

@@ -41,7 +41,7 @@ fn build_stream(globals: &[u8], sheets: &[Vec<u8>]) -> Vec<u8> {
 }
 
 /// A record with shared texts of these lengths, in characters.
-fn text_records(lengths: &[u16], wide: bool) -> Vec<u8> {
+fn shared_text_record(lengths: &[u16], wide: bool) -> Vec<u8> {
     let text = |&length: &u16| {
         let flag = [u8::from(wide)];
         [&length.to_le_bytes()[..], &flag, &vec![0x41; usize::from(length) * (1 + usize::from(wide))]].concat()
@@ -59,15 +59,17 @@ fn is_too_large(stream: &[u8]) -> bool {
     matches!(check_memory(stream, LIMIT), Err(XlsFlaw::TooLarge))
 }
 
-fn has_room(stream: &[u8]) -> bool {
+fn fits_into_memory(stream: &[u8]) -> bool {
     check_memory(stream, LIMIT).is_ok()
 }
 
 #[test]
 fn ordinary_sheets_pass_the_memory_check() {
     let rows: Vec<u8> = (0..60_000).flat_map(|row| [number_record(row, 0), number_record(row, 9)].concat()).collect();
-    assert!(check_memory(&build_stream(&text_records(&[10, 20], true), &[rows, number_record(0, 0)]), LIMIT).is_ok());
-    assert!(has_room(&[]) && has_room(&build_stream(&[], &[])));
+    assert!(
+        check_memory(&build_stream(&shared_text_record(&[10, 20], true), &[rows, number_record(0, 0)]), LIMIT).is_ok()
+    );
+    assert!(fits_into_memory(&[]) && fits_into_memory(&build_stream(&[], &[])));
 }
 
 #[test]
@@ -75,7 +77,7 @@ fn sheet_with_distant_cells_is_too_large() {
     let corners = [number_record(0, 0), number_record(u16::MAX, 255)].concat();
     assert!(is_too_large(&build_stream(&[], &[corners])));
     let records = [number_record(0, 0), number_record(u16::MAX, 10)].concat();
-    assert!(has_room(&build_stream(&[], std::slice::from_ref(&records))));
+    assert!(fits_into_memory(&build_stream(&[], std::slice::from_ref(&records))));
     assert!(is_too_large(&build_stream(&[], &vec![records; 20])));
     assert!(matches!(check_memory(&build_stream(&[], &[number_record(0, 256)]), LIMIT), Err(XlsFlaw::Damaged)));
 }
@@ -83,8 +85,8 @@ fn sheet_with_distant_cells_is_too_large() {
 #[test]
 fn long_shared_text_is_too_large() {
     let cells = |count: u16, text: u32| (0..count).flat_map(|row| shared_text_cell(row, text)).collect::<Vec<_>>();
-    let shared_texts = text_records(&[1, 8000], false);
-    assert!(has_room(&build_stream(&shared_texts, &[cells(u16::MAX, 0)])));
+    let shared_texts = shared_text_record(&[1, 8000], false);
+    assert!(fits_into_memory(&build_stream(&shared_texts, &[cells(u16::MAX, 0)])));
     assert!(is_too_large(&build_stream(&shared_texts, &[cells(u16::MAX, 1)])));
     // A reference to a missing text counts as a reference to the longest text.
     assert!(is_too_large(&build_stream(&shared_texts, &[cells(u16::MAX, 7)])));
@@ -113,7 +115,7 @@ fn formula_with_long_text_is_too_large() {
     let formula = |row: u16| encode_record(0x0006, &[encode_words(&[row, 0]), vec![0; 16], tokens.clone()].concat());
     let formulas: Vec<u8> = (0..500).flat_map(formula).collect();
     let long_name = encode_record(0x0018, &[0, 0, 0, 255]);
-    assert!(has_room(&build_stream(&[], std::slice::from_ref(&formulas))));
+    assert!(fits_into_memory(&build_stream(&[], std::slice::from_ref(&formulas))));
     assert!(is_too_large(&build_stream(&long_name, &[formulas])));
 }
 
@@ -140,12 +142,12 @@ fn endlessly_continued_records_are_rejected() {
 fn cells_of_an_embedded_chart_do_not_count() {
     let chart = [begin_record(), number_record(0, 0), number_record(u16::MAX, 255), end_record()].concat();
     let sheet = [number_record(0, 0), chart, number_record(5, 5)].concat();
-    assert!(has_room(&build_stream(&[], &[sheet])));
+    assert!(fits_into_memory(&build_stream(&[], &[sheet])));
 }
 
 #[test]
 fn sheet_with_impossible_size_is_damaged() {
     let dimensions = encode_record(0x0200, &encode_words(&[0, 0, 0, 0xffff, 0, 0xff, 0]));
     assert!(matches!(check_memory(&build_stream(&[], &[dimensions]), LIMIT), Err(XlsFlaw::Damaged)));
-    assert!(has_room(&build_stream(&[], &[encode_record(0x0200, &encode_words(&[0, 0, 1, 0, 0, 3, 0]))])));
+    assert!(fits_into_memory(&build_stream(&[], &[encode_record(0x0200, &encode_words(&[0, 0, 1, 0, 0, 3, 0]))])));
 }
