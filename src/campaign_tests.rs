@@ -38,7 +38,7 @@ impl TestedFile {
         self.tests.iter().filter(|test| test.outcome == outcome).count() as u64
     }
 
-    /// The findings without duplicates: tests share the problems of the texts.
+    /// All findings, without duplicates: several tests can have the same finding about a text.
     fn findings(&self) -> Vec<Finding> {
         let mut findings: Vec<Finding> = self.others.clone();
         for finding in self.tests.iter().flat_map(|test| &test.findings) {
@@ -120,7 +120,7 @@ pub(super) async fn test_campaigns(context: &Context, args: &CheckArgs) -> Resul
     for file in &args.files {
         tested.push(match test_file(context, args, file).await {
             Ok(tests) => TestedFile::new(file, tests, &[]),
-            Err(failure) => TestedFile::new(file, Vec::new(), &explain_invalid(context, failure)?),
+            Err(failure) => TestedFile::new(file, Vec::new(), &findings_from_failure(context, failure)?),
         });
     }
     drop(waiting);
@@ -147,7 +147,8 @@ pub(super) async fn test_campaigns(context: &Context, args: &CheckArgs) -> Resul
     Ok(code)
 }
 
-/// Prints the result of a check in a format of other programs. Returns `false` for text and JSON.
+/// Prints the result of a check in a format for other programs, such as SARIF. Prints nothing and returns `false` for
+/// text and JSON.
 pub(super) fn print_for_other_programs(
     output: &Output,
     format: Option<Format>,
@@ -180,7 +181,10 @@ pub(super) async fn test_file(
 ///
 /// # Errors
 /// If the failure is not about the file.
-pub(super) fn explain_invalid(context: &Context, failure: CommandFailure) -> Result<Vec<Finding>, CommandFailure> {
+pub(super) fn findings_from_failure(
+    context: &Context,
+    failure: CommandFailure,
+) -> Result<Vec<Finding>, CommandFailure> {
     let failure = failure.into_explanation(&context.output.options);
     if failure.exit != exit::INVALID {
         return Err(CommandFailure::Explained(failure));

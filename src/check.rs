@@ -10,7 +10,7 @@ use serde_yaml::Mapping;
 
 use super::args::{CheckArgs, Format};
 use super::campaign_tests::{
-    TestedFile, describe_counts, explain_invalid, print_for_other_programs, test_campaigns, test_file, tests_json,
+    TestedFile, describe_counts, findings_from_failure, print_for_other_programs, test_campaigns, test_file, tests_json,
 };
 use super::context::Context;
 use super::exit::CommandFailure;
@@ -76,7 +76,7 @@ pub(super) async fn check_campaigns(context: &Context, args: CheckArgs) -> Resul
                 findings.extend(checked.findings.into_iter().map(|finding| (file.as_path(), finding)));
             }
             Err(failure) => {
-                let found = apply_strictness(explain_invalid(context, failure)?);
+                let found = apply_strictness(findings_from_failure(context, failure)?);
                 if args.format == Some(Format::Junit) {
                     // Tests of made-up recipients run even if the list was not fetched.
                     let tests = test_file(context, &args, file).await.unwrap_or_default();
@@ -92,7 +92,7 @@ pub(super) async fn check_campaigns(context: &Context, args: CheckArgs) -> Resul
     if print_for_other_programs(&context.output, args.format, &findings, &tested) {
         return Ok(code);
     }
-    let fixable = if args.fix { Vec::new() } else { list_fixable(&findings) };
+    let fixable = if args.fix { Vec::new() } else { list_fixable_files(&findings) };
     let findings: Vec<Finding> = findings.into_iter().map(|(_, finding)| finding).collect();
     if context.output.json {
         let (findings, counts) = (findings_json(&findings), counts_json(&counts));
@@ -135,7 +135,7 @@ pub(super) async fn check_campaigns(context: &Context, args: CheckArgs) -> Resul
 }
 
 /// Lists the campaign files with findings that `--fix` can fix.
-fn list_fixable<'f>(findings: &[(&'f Path, Finding)]) -> Vec<&'f Path> {
+fn list_fixable_files<'f>(findings: &[(&'f Path, Finding)]) -> Vec<&'f Path> {
     let mut files: Vec<&Path> = Vec::new();
     for (file, finding) in findings {
         if finding.placed_fix().is_some() && !files.contains(file) {
@@ -236,7 +236,7 @@ async fn check_file(context: &Context, args: &CheckArgs, file: &Path) -> Result<
     context.output.add_hint(&mut checked);
     let CheckedCampaign { mut findings, list, cost, currency, tests, .. } = checked;
     let online =
-        if args.online { Some(fetch_online_costs(context, &inputs, &list.survey, &mut findings).await?) } else { None };
+        if args.online { Some(ask_about_account(context, &inputs, &list.survey, &mut findings).await?) } else { None };
     let rows = list.survey.planned_rows();
     let variants = describe_variants(&inputs.campaign.brief, &list.survey, &rows);
     let samples = if context.output.json { Vec::new() } else { list.pick_samples(&inputs, &rows).unwrap_or_default() };
@@ -257,8 +257,8 @@ fn sum_costs(costs: &[(Option<Cost>, Option<String>)]) -> (Option<Amount>, Optio
     (cost, currency.clone().filter(|_| cost.is_some()))
 }
 
-/// Asks the gateway for the balance and the prices.
-async fn fetch_online_costs(
+/// Asks the gateway for the balance and the sender names, adds the findings about them, and estimates the cost.
+async fn ask_about_account(
     context: &Context,
     inputs: &Inputs,
     survey: &Survey,
@@ -425,12 +425,12 @@ fn show_settings(context: &Context, files: &[PathBuf], gateway: Option<&str>) ->
     Ok(exit::SUCCESS)
 }
 
-fn settings_mapping(found: &[Setting]) -> Mapping {
+fn settings_mapping(settings: &[Setting]) -> Mapping {
     let value = |setting: &Setting| {
         let value = serde_yaml::to_value(&setting.value).unwrap_or_default();
         Mapping::from_iter([("value".into(), value), ("from".into(), describe_origin(&setting.origin).into())])
     };
-    found.iter().map(|setting| (setting.key.as_str().into(), value(setting).into())).collect()
+    settings.iter().map(|setting| (setting.key.as_str().into(), value(setting).into())).collect()
 }
 
 fn setting_json(setting: &Setting) -> Value {

@@ -32,8 +32,8 @@ use campaign_runs::{
 };
 
 /// Returns the source of the confirmation: `--yes`, or else a prompt at the terminal.
-pub(super) fn consent_for(output: &Output, agreed: bool) -> Arc<dyn Consent> {
-    if agreed { Arc::new(OptionConsent) } else { Arc::new(TerminalConsent { output: output.clone() }) }
+pub(super) fn choose_consent(output: &Output, is_confirmed: bool) -> Arc<dyn Consent> {
+    if is_confirmed { Arc::new(OptionConsent) } else { Arc::new(TerminalConsent { output: output.clone() }) }
 }
 
 /// A confirmation by `--yes`.

@@ -153,7 +153,7 @@ impl Context {
 
     /// Finds the run that the user names, and opens its ledger.
     pub(super) async fn find_run(&self, name: &str) -> Result<(Arc<dyn Ledger>, Run), CommandFailure> {
-        let ledger = self.find_ledger_of_run(name).await?;
+        let ledger = self.open_ledger_of_run(name).await?;
         let run = campaign_runs::find_run(ledger.as_ref(), name).await?;
         Ok((ledger, run))
     }
@@ -161,12 +161,12 @@ impl Context {
     /// Finds a run like `find_run`, except that the name of a campaign means its latest run with rows in doubt, if
     /// there is one.
     pub(super) async fn find_run_in_doubt(&self, name: &str) -> Result<(Arc<dyn Ledger>, Run), CommandFailure> {
-        let ledger = self.find_ledger_of_run(name).await?;
+        let ledger = self.open_ledger_of_run(name).await?;
         let run = campaign_runs::find_run_in_doubt(ledger.as_ref(), name).await?;
         Ok((ledger, run))
     }
 
-    async fn find_ledger_of_run(&self, run: &str) -> Result<Arc<dyn Ledger>, CommandFailure> {
+    async fn open_ledger_of_run(&self, run: &str) -> Result<Arc<dyn Ledger>, CommandFailure> {
         let none = || Error::NoSuchRun { name: run.to_owned(), near: None };
         self.note_system_ledger()?;
         Ok(self.open_existing_ledger().await?.ok_or_else(none)?)
@@ -358,16 +358,16 @@ impl Context {
 
     /// Opens the ledger for a command that writes. Creates the ledger if it does not exist.
     pub(super) async fn open_ledger(&self, purpose: LedgerPurpose) -> Result<Arc<dyn Ledger>, CommandFailure> {
-        self.open_with_listener(purpose, Arc::new(|_| {})).await
+        self.open_ledger_with_listener(purpose, Arc::new(|_| {})).await
     }
 
     /// Opens the ledger of a server, and records the time of each commit in the metrics.
     pub(super) async fn open_server_ledger(&self, metrics: &Arc<Metrics>) -> Result<Arc<dyn Ledger>, CommandFailure> {
         let metrics = Arc::clone(metrics);
-        self.open_with_listener(LedgerPurpose::Sending, Arc::new(move |time| metrics.observe_commit(time))).await
+        self.open_ledger_with_listener(LedgerPurpose::Sending, Arc::new(move |time| metrics.observe_commit(time))).await
     }
 
-    async fn open_with_listener(
+    async fn open_ledger_with_listener(
         &self,
         purpose: LedgerPurpose,
         on_commit: CommitListener,
@@ -450,7 +450,7 @@ impl Context {
     /// If it is unknown whether the ledger exists: a wrong "nothing was sent" might cause a second message.
     pub(super) async fn open_existing_ledger(&self) -> Result<Option<Arc<dyn Ledger>>, CommandFailure> {
         let (ledger, distrusted, copies) = match self.ledger_target()? {
-            LedgerTarget::File(path) => self.open_existing_file(path).await?,
+            LedgerTarget::File(path) => self.open_existing_ledger_file(path).await?,
             LedgerTarget::Shared(address) => match PostgresLedger::open_existing(&address, &self.state_folder()?)
                 .await?
             {
@@ -472,7 +472,7 @@ impl Context {
 
     /// Opens the ledger in a file. Also returns the reason if the ledger cannot be trusted, and the copies of runs that
     /// the ledger does not contain.
-    async fn open_existing_file(
+    async fn open_existing_ledger_file(
         &self,
         path: PathBuf,
     ) -> Result<(Option<Arc<dyn Ledger>>, Option<LedgerError>, Vec<StrayCopies>), CommandFailure> {

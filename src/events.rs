@@ -77,7 +77,7 @@ fn show_event(output: &Output, event: RunEvent) {
         RunEvent::PutAside { sign, aside } => {
             output.print_note(&format!("{sign}, so the file was renamed to `{aside}`"));
         }
-        RunEvent::ResultsKept(kept) => output.print_note(&describe_kept_results(&kept)),
+        RunEvent::ResultsKept(kept) => output.print_note(&describe_results_backup(&kept)),
         RunEvent::WaitingToAsk(wait) => {
             output.print_note(&format!("waiting {}: {}", format_duration(wait.time), wait.reason.describe()));
         }
@@ -122,15 +122,15 @@ fn show_event(output: &Output, event: RunEvent) {
 }
 
 /// Describes the rows that a retry sends and skips.
-fn describe_retry(run: &str, rows: u64, left_out: &SkippedRetries) -> String {
-    let SkippedRetries { delivered, under_way, unconfirmed, excluded: _ } = *left_out;
+fn describe_retry(run: &str, rows: u64, skipped: &SkippedRetries) -> String {
+    let SkippedRetries { delivered, under_way, unconfirmed, excluded: _ } = *skipped;
     let parts = [
         (delivered, "delivered"),
         (under_way, "still being delivered"),
         (unconfirmed, "whose failure the gateway did not confirm"),
     ];
     let mut parts = list_nonzero_counts(&parts);
-    parts.extend(left_out.describe_excluded());
+    parts.extend(skipped.describe_excluded());
     let rest = if parts.is_empty() { String::new() } else { format!("; skipped: {}", parts.join(" · ")) };
     format!("retry of {run}: {} to send{rest}", format_count(rows, "message"))
 }
@@ -147,7 +147,7 @@ fn format_balance_and_cost(balance: &Balance, cost: &Cost) -> String {
 }
 
 /// Describes where the results of another run were moved to.
-pub(super) fn describe_kept_results(ResultsBackup { run, path }: &ResultsBackup) -> String {
+pub(super) fn describe_results_backup(ResultsBackup { run, path }: &ResultsBackup) -> String {
     format!("the results of {run} were moved to `{}`", path.display())
 }
 

@@ -36,9 +36,9 @@ pub(super) const STORAGE: u8 = 74;
 pub(super) const SIGNAL: u8 = 128;
 
 /// The exit code of a `run` command, determined by the stop reason and the counts. The first matching code applies.
-pub(super) fn exit_code_of_end(stopped: Option<StopKind>, counts: &StateCounts) -> u8 {
+pub(super) fn exit_code_of_end(stop: Option<StopKind>, counts: &StateCounts) -> u8 {
     let any = |states: &[RowState]| states.iter().any(|state| counts.get(*state) > 0);
-    match stopped {
+    match stop {
         Some(StopKind::Ledger | StopKind::ResultsUnwritten) => STORAGE,
         Some(StopKind::Interrupted(signal)) => SIGNAL.saturating_add(signal),
         Some(StopKind::LeaseLost) => BUSY,

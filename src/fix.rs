@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use similar::{Algorithm, DiffOp, capture_diff_slices, group_diff_ops};
 
 use super::args::CheckArgs;
-use super::campaign_tests::explain_invalid;
+use super::campaign_tests::findings_from_failure;
 use super::context::Context;
 use super::exit::CommandFailure;
 use super::prompt::{ConfirmationPrompt, ExpectedAnswer, require_confirmation};
@@ -58,7 +58,7 @@ pub(super) async fn fix_campaigns(context: &Context, args: &CheckArgs) -> Result
             require_confirmation(&context.output, prompt, &change, unchanged).await?;
         }
         for file in files {
-            replace_file(&file).map_err(|error| write_failure(&file.path, &error))?;
+            replace_file(&file).map_err(|error| unwritable_file_failure(&file.path, &error))?;
             fixed.entry(file.path).or_default().extend(file.titles);
         }
     }
@@ -73,7 +73,7 @@ fn find_fixes(context: &Context, args: &CheckArgs) -> Result<Vec<FixedFile>, Com
     for campaign in &args.files {
         let findings = match context.load_campaign(campaign, args.gateway.as_deref()) {
             Ok(inputs) => inputs.warnings.clone(),
-            Err(failure) => explain_invalid(context, failure)?,
+            Err(failure) => findings_from_failure(context, failure)?,
         };
         let placed = findings.iter().filter_map(Finding::placed_fix);
         let mut paths: Vec<&Path> = placed.map(|(place, _)| place.source.path()).collect();
@@ -97,7 +97,7 @@ fn find_fixes(context: &Context, args: &CheckArgs) -> Result<Vec<FixedFile>, Com
 fn fix_file(path: &Path, is_campaign: bool, findings: &[Finding]) -> Option<FixedFile> {
     let before = fs::read_to_string(path).ok()?;
     let placed = findings.iter().filter_map(Finding::placed_fix).filter(|(place, _)| place.source.path() == path);
-    let placed: Vec<_> = placed.filter(|(place, _)| is_source(place.source.text(), &before)).collect();
+    let placed: Vec<_> = placed.filter(|(place, _)| matches_masked_source(place.source.text(), &before)).collect();
     if placed.is_empty() {
         return None;
     }
@@ -113,7 +113,7 @@ fn fix_file(path: &Path, is_campaign: bool, findings: &[Finding]) -> Option<Fixe
 
 /// Whether the source text in a finding is this text, apart from secrets. In the source text of a finding, asterisks
 /// replace the bytes of secrets.
-fn is_source(masked: &str, text: &str) -> bool {
+fn matches_masked_source(masked: &str, text: &str) -> bool {
     masked.len() == text.len()
         && masked.bytes().zip(text.bytes()).all(|(masked_byte, byte)| masked_byte == byte || masked_byte == b'*')
 }
@@ -154,7 +154,7 @@ fn keep_owner(_: &Path, _: &fs::Metadata) -> io::Result<()> {
     Ok(())
 }
 
-fn write_failure(path: &Path, error: &io::Error) -> CommandFailure {
+fn unwritable_file_failure(path: &Path, error: &io::Error) -> CommandFailure {
     CommandFailure::invalid(format!("cannot write the corrections to `{}`: {error}", path.display()))
         .with_help("check the file and its permissions; nothing was written to it")
 }
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn source_with_redacted_secrets_is_recognized() {
-        assert!(is_source("key: ***\n", "key: abc\n"));
-        assert!(!is_source("key: ***\n", "key: abcd\n") && !is_source("a: b\n", "a: c\n"));
+        assert!(matches_masked_source("key: ***\n", "key: abc\n"));
+        assert!(!matches_masked_source("key: ***\n", "key: abcd\n") && !matches_masked_source("a: b\n", "a: c\n"));
     }
 }

@@ -223,8 +223,8 @@ fn single_run_hint(run: &str) -> &'static str {
     }
 }
 
-fn unconfirmed_hint(what: &ProposalKind, refusal: ConsentRefusal) -> Option<String> {
-    match (what, refusal) {
+fn unconfirmed_hint(proposal: &ProposalKind, refusal: ConsentRefusal) -> Option<String> {
+    match (proposal, refusal) {
         (_, ConsentRefusal::Declined) | (ProposalKind::Approve, ConsentRefusal::NoTerminal) => None,
         (ProposalKind::OutsideWindow(_), ConsentRefusal::NoTerminal) => Some(OUTSIDE_WINDOW_HINT.to_owned()),
         (
@@ -326,7 +326,7 @@ fn ledger_hint(error: &LedgerError, options: &RepeatedOptions) -> Option<String>
     })
 }
 
-/// The remedy for a lost ledger. Only `run` has the option.
+/// The remedy for a lost ledger: `run --new-ledger`, because no other command has this option.
 fn new_ledger_hint(options: &RepeatedOptions) -> String {
     format!(
         "remove from the list all recipients who already got the message, then run `{}`",

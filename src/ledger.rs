@@ -183,8 +183,8 @@ fn report_copy(
     context: &Context,
     to: &str,
     CopiedLedger { runs, rows, without_copies }: CopiedLedger,
-    how: &str,
-    rest: &str,
+    title: &str,
+    advice: &str,
 ) -> Result<u8, CommandFailure> {
     if context.output.json {
         context.output.print_object(&json!({
@@ -194,7 +194,7 @@ fn report_copy(
         return Ok(exit::SUCCESS);
     }
     let content = format!("{} with {}", format_count(runs, "run"), format_count(rows, "row"));
-    let mut text = StyledText::from(StyledLine::success([plain(format!("{how}: ")), copyable(to)]));
+    let mut text = StyledText::from(StyledLine::success([plain(format!("{title}: ")), copyable(to)]));
     text.add_line(2, [plain(format!("{content}, the suppression list, receipts, plans and schedules"))]);
     if without_copies > 0 {
         let runs = format_count(without_copies, "run");
@@ -205,7 +205,7 @@ fn report_copy(
             ))],
         );
     }
-    text.extend(StyledText::from(rest));
+    text.extend(StyledText::from(advice));
     context.output.print_done(text, exit::SUCCESS);
     Ok(exit::SUCCESS)
 }
@@ -216,13 +216,13 @@ pub(super) async fn restore_ledger(context: &Context, folder: &Path) -> Result<u
     let doubtful: u64 = restored.doubtful.iter().map(|(_, rows)| rows).sum();
     let code = if doubtful > 0 { exit::IN_DOUBT } else { exit::SUCCESS };
     match context.output.json {
-        true => context.output.print_object(&restored_json(context, folder, &restored, code)?),
-        false => context.output.print_done(&describe_restored(context, &restored)?, code),
+        true => context.output.print_object(&restored_ledger_json(context, folder, &restored, code)?),
+        false => context.output.print_done(&describe_restored_ledger(context, &restored)?, code),
     }
     Ok(code)
 }
 
-fn restored_json(
+fn restored_ledger_json(
     context: &Context,
     folder: &Path,
     restored: &RestoredLedger,
@@ -238,7 +238,7 @@ fn restored_json(
     }))
 }
 
-fn describe_restored(context: &Context, restored: &RestoredLedger) -> Result<String, CommandFailure> {
+fn describe_restored_ledger(context: &Context, restored: &RestoredLedger) -> Result<String, CommandFailure> {
     let RestoredLedger { made_at, runs, rows, doubtful, ended, paused, forgotten, not_forgotten } = restored;
     let command = |arguments: String| context.output.command(arguments);
     let content = format!("{} with {}", format_count(*runs, "run"), format_count(*rows, "row"));

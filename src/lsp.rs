@@ -89,7 +89,7 @@ struct LanguageServer {
 type Answer = Result<Value, (ErrorCode, String)>;
 
 impl LanguageServer {
-    /// Handles events until the end. Returns the exit code.
+    /// Handles events until the editor sends `exit` or the input ends, and returns the exit code.
     fn run(&mut self, incoming: &Receiver<Event>) -> u8 {
         loop {
             let event = match self.changed {

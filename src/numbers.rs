@@ -42,12 +42,12 @@ pub(super) fn parse_region(typed: Option<&str>) -> Result<Option<Region>, Comman
     typed.map(str::parse::<Region>).transpose().map_err(|error| CommandFailure::invalid(error.to_string()))
 }
 
-/// Parses a phone number. A national number is in `--region`, or else in the only region of the named campaign or of
-/// all campaigns.
+/// Parses a phone number. A national number belongs to the region in `--region`, or else to the only region of the
+/// named campaign or of all campaigns.
 ///
 /// # Errors
 /// If the text is not a phone number, or is a national number whose country is ambiguous.
-pub(super) async fn parse_number_of_campaigns(
+pub(super) async fn parse_number_with_campaign_region(
     context: &Context,
     typed: &SecretString,
     region_option: Option<&str>,

@@ -55,8 +55,8 @@ fn code_if_unwritten(code: u8) -> u8 {
 
 /// Reports an error that occurred while a result was written, and returns whether an error was reported. A closed pipe
 /// is ignored.
-pub(super) fn report_unwritten(written: io::Result<()>) -> bool {
-    match written {
+pub(super) fn report_write_error(result: io::Result<()>) -> bool {
+    match result {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             let _ = writeln!(io::stderr().lock(), "error: cannot write the result to standard output: {error}");
             true
@@ -127,7 +127,7 @@ impl Output {
             let mut out = io::stdout().lock();
             out.write_all(text.as_bytes()).and_then(|()| out.flush())
         });
-        self.unwritten.fetch_or(report_unwritten(written), Ordering::Relaxed);
+        self.unwritten.fetch_or(report_write_error(written), Ordering::Relaxed);
     }
 
     /// The exit code of the process: a storage failure if the result cannot be trusted or was not written.

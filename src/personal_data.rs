@@ -12,7 +12,7 @@ use super::args::{EvidenceArgs, FindArgs, ForgetArgs, LanguageName, PurgeArgs};
 use super::context::Context;
 use super::events::describe_stale_results;
 use super::exit::CommandFailure;
-use super::numbers::parse_number_of_campaigns;
+use super::numbers::parse_number_with_campaign_region;
 use super::prompt::{ConfirmationPrompt, ExpectedAnswer, require_confirmation};
 use super::state_folder::LedgerPurpose;
 use super::text::{Span, StyledLine, StyledText, bad, caution, copyable, dim, join_spans, plain, strong};
@@ -32,9 +32,9 @@ pub(super) async fn find_messages(context: &Context, args: &FindArgs) -> Result<
     let typed = args.phone.as_ref().or(args.selection.to.as_ref());
     let typed = typed.ok_or_else(|| CommandFailure::invalid("specify a phone number"))?;
     context.note_system_ledger()?;
-    let phone = parse_number_of_campaigns(context, typed, region, None).await?;
+    let phone = parse_number_with_campaign_region(context, typed, region, None).await?;
     args.selection.refuse_contradiction()?;
-    let selection = args.selection.rows_without_number();
+    let selection = args.selection.row_selection_without_phone();
     if args.evidence.evidence {
         if !selection.is_unfiltered() {
             return Err(CommandFailure::invalid(
@@ -180,7 +180,7 @@ const NOT_REMOVED_BY_FORGET: &str = "the lists that the number came from, files 
                        of the state folder, and data stored by the gateway";
 
 pub(super) async fn forget_recipient(context: &Context, args: &ForgetArgs) -> Result<u8, CommandFailure> {
-    let phone = parse_number_of_campaigns(context, &args.phone, args.region.region.as_deref(), None).await?;
+    let phone = parse_number_with_campaign_region(context, &args.phone, args.region.region.as_deref(), None).await?;
     let ledger = context.open_ledger(LedgerPurpose::SharedRecords).await?;
     if !args.yes {
         confirm_forgetting(
@@ -197,10 +197,10 @@ pub(super) async fn forget_recipient(context: &Context, args: &ForgetArgs) -> Re
         () => exit::SUCCESS,
     };
     if context.output.json {
-        let object = forgotten_json(context, phone, forgotten, code);
+        let object = forgotten_recipient_json(context, phone, forgotten, code);
         context.output.print_object(&object);
     } else {
-        let text = describe_forgotten(context, phone, forgotten);
+        let text = describe_forgotten_recipient(context, phone, forgotten);
         context.output.print_done(&text, code);
     }
     Ok(code)
@@ -218,7 +218,7 @@ async fn confirm_forgetting(context: &Context, phone: Phone, person: &RecipientR
     require_confirmation(&context.output, prompt, "forgetting a recipient", "Nothing was forgotten.").await
 }
 
-fn forgotten_json(context: &Context, phone: Phone, forgotten: ForgottenPerson, code: u8) -> Value {
+fn forgotten_recipient_json(context: &Context, phone: Phone, forgotten: ForgottenPerson, code: u8) -> Value {
     let ForgottenPerson { runs, doubtful, elsewhere, unread, unwritten } = forgotten;
     let list = |rows: &RoaringBitmap| rows.iter().collect::<Vec<u32>>();
     let runs = runs.iter().map(
@@ -242,7 +242,7 @@ fn forgotten_json(context: &Context, phone: Phone, forgotten: ForgottenPerson, c
     object
 }
 
-fn describe_forgotten(context: &Context, phone: Phone, forgotten: ForgottenPerson) -> String {
+fn describe_forgotten_recipient(context: &Context, phone: Phone, forgotten: ForgottenPerson) -> String {
     let ForgottenPerson { runs, doubtful, elsewhere, unread, unwritten } = forgotten;
     let all: u64 = runs.iter().map(|forgotten| forgotten.rows.len()).sum();
     let (row_count, run_count) = (format_count(all, "row"), format_count(runs.len() as u64, "run"));
@@ -364,7 +364,7 @@ fn describe_purge(context: &Context, before: Timestamp, old: &OldRuns) -> String
         }
     }
     for (run, why) in &old.kept {
-        text += &format!("not purged: {run}, {}\n", explain_kept(context, run, *why));
+        text += &format!("not purged: {run}, {}\n", explain_kept_run(context, run, *why));
     }
     text + &format!("next: {}\n", context.output.command("status --all"))
 }
@@ -390,7 +390,7 @@ fn purge_blocker_name(blocker: PurgeBlocker) -> &'static str {
     }
 }
 
-fn explain_kept(context: &Context, run: &str, blocker: PurgeBlocker) -> String {
+fn explain_kept_run(context: &Context, run: &str, blocker: PurgeBlocker) -> String {
     let first = |command: String| format!("first: {}", context.output.command(command));
     match blocker {
         PurgeBlocker::Unfinished => format!("which is unfinished; {}", first(format!("stop {run} --for-good"))),

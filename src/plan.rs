@@ -193,7 +193,7 @@ pub(super) async fn approve_plan(context: &Context, args: &ApproveArgs) -> Resul
     // Without a terminal, the key alone approves the plan. At a terminal, the key's owner sees the plan and confirms
     // it.
     let agreed = key.is_some() && !context.output.can_ask();
-    let consent = consent::consent_for(&context.output, agreed);
+    let consent = consent::choose_consent(&context.output, agreed);
     let approval = campaign_runs::approve_plan(&adapters, &review, key.as_ref(), standing, consent.as_ref()).await?;
     report_approval(context, &review, &approval, key.is_some());
     Ok(exit::SUCCESS)
@@ -271,7 +271,7 @@ fn create_key_pair(context: &Context, name: &str) -> Result<u8, CommandFailure> 
     Ok(exit::SUCCESS)
 }
 
-/// Approves a single request of an assistant, as the waiting process describes it.
+/// Approves a single request of an assistant. The process that waits for the approval supplies the details.
 async fn approve_single_request(
     context: &Context,
     adapters: &Adapters,
@@ -280,7 +280,7 @@ async fn approve_single_request(
 ) -> Result<u8, CommandFailure> {
     let not_found = || Error::Plan(PlanRefusal::Gone { digest: digest.to_owned() });
     let pending_call = fetch_pending_call(pending, digest).await.ok_or_else(not_found)?;
-    let consent = consent::consent_for(&context.output, false);
+    let consent = consent::choose_consent(&context.output, false);
     let approval = approve_pending_request(adapters, digest, pending, &pending_call, consent.as_ref()).await?;
     if context.output.json {
         context.output.print_object(&approval_json(&approval.digest, &approval, false));

@@ -138,14 +138,14 @@ fn show_rows(
 }
 
 /// Prints the messages of a made-up recipient, one for each variant.
-fn show_made_up_messages(output: &Output, composed: &[MadeUpMessage]) {
-    let missing: BTreeSet<&str> = composed.iter().flat_map(|message| &message.missing).map(String::as_str).collect();
+fn show_made_up_messages(output: &Output, messages: &[MadeUpMessage]) {
+    let missing: BTreeSet<&str> = messages.iter().flat_map(|message| &message.missing).map(String::as_str).collect();
     if !missing.is_empty() {
         let are_empty = if missing.len() == 1 { "it is empty" } else { "they are empty" };
         let missing = join_names(missing);
         output.print_warning(&format!("`--given` has no cell for {missing}, so {are_empty} in the message"));
     }
-    for MadeUpMessage { variant, outcome, .. } in composed {
+    for MadeUpMessage { variant, outcome, .. } in messages {
         if output.json {
             let preview = match outcome {
                 Ok((phone, content)) => RowPreview::Message { phone: *phone, content: content.clone() },

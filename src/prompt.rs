@@ -77,8 +77,8 @@ impl ConfirmationPrompt {
     }
 
     /// Sets the text that says what Enter does, such as "cancel".
-    pub(super) fn with_otherwise(self, otherwise: &'static str) -> Self {
-        Self { otherwise, ..self }
+    pub(super) fn with_enter_action(self, enter_action: &'static str) -> Self {
+        Self { otherwise: enter_action, ..self }
     }
 
     /// Adds a fact with its label.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::args::{OutcomeArgs, RepliesArgs, ResultsArgs};
 use super::context::Context;
-use super::events::describe_kept_results;
+use super::events::describe_results_backup;
 use super::exit::{self, CommandFailure};
 use super::numbers::parse_region;
 use super::output::{Output, RowOutput, RowSyntax};
@@ -57,7 +57,7 @@ pub(super) async fn write_results(context: &Context, args: ResultsArgs) -> Resul
     target.resolve_path().map_err(Error::ResultsPlace)?;
     let backup = results.write_file(&target).await?;
     if let Some(backup) = &backup {
-        context.output.print_note(&describe_kept_results(backup));
+        context.output.print_note(&describe_results_backup(backup));
     }
     let (path, approvals) = (target.path().display().to_string(), load_approvals(ledger, &run).await?);
     if context.output.json {
@@ -140,10 +140,10 @@ async fn print_json(output: &Output, run: &Run, results: &RunResults<'_>) -> Res
 }
 
 /// Treats a reader that closes early, such as `head`, as a success.
-fn ignore_closed_reader(written: Result<(), ResultsError>) -> Result<(), ResultsError> {
-    match written {
+fn ignore_closed_reader(result: Result<(), ResultsError>) -> Result<(), ResultsError> {
+    match result {
         Err(ResultsError::Write { error, .. }) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        written => written,
+        result => result,
     }
 }
 

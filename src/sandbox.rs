@@ -45,7 +45,7 @@ pub(super) async fn run_sandbox(context: &Context, args: SandboxArgs) -> Result<
         let listening = json!({ "base_url": base_url, "async_url": async_url, "key": key, "listen": address });
         context.output.print_object(&listening);
     } else {
-        context.output.print_result(describe_started(address, &base_url, &async_url, &key));
+        context.output.print_result(describe_started_sandbox(address, &base_url, &async_url, &key));
     }
     let ended = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None).await.map(|ended| *ended);
     sandbox.stop().await;
@@ -56,7 +56,7 @@ pub(super) async fn run_sandbox(context: &Context, args: SandboxArgs) -> Result<
 }
 
 /// Describes how to use the started sandbox.
-fn describe_started(address: SocketAddr, base_url: &str, async_url: &str, key: &str) -> StyledText {
+fn describe_started_sandbox(address: SocketAddr, base_url: &str, async_url: &str, key: &str) -> StyledText {
     let mut text = StyledText::new();
     let listens =
         [plain("The sandbox is listening on "), strong(describe_address(address)), plain(". It sends no messages.")];

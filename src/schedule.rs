@@ -94,7 +94,7 @@ async fn activate_schedule(context: &Context, args: &ScheduleAddArgs) -> Result<
     }
     let (next, was_active, lacks_list) = (activation.next.clone(), activation.was_active, activation.survey.is_none());
     let list = activation.inputs.campaign.recipients.clone();
-    let confirmed = activation.confirm(consent::consent_for(&context.output, args.yes).as_ref()).await?;
+    let confirmed = activation.confirm(consent::choose_consent(&context.output, args.yes).as_ref()).await?;
     let ledger = match has_ledger {
         true => reviewed,
         false => context.open_ledger(LedgerPurpose::Sending).await?,

@@ -93,7 +93,7 @@ async fn run_server(context: &Context, args: ServeArgs) -> Result<u8, CommandFai
         None => monitoring = monitoring.merge(metrics_router),
     }
     let published = args.pages_url.as_ref().and_then(Url::host_str);
-    let dashboard = web::dashboard_router(app, monitoring, address, published);
+    let dashboard = web::build_dashboard_router(app, monitoring, address, published);
     tasks.spawn(|shutdown| serve_until_shutdown(listener, dashboard, shutdown));
     tasks.spawn(|shutdown| async move {
         shutdown.await;
@@ -200,7 +200,7 @@ fn create_first_link(
     Ok(match link {
         Ok(url) => DashboardLink { url, closed: None },
         Err(error) => {
-            let closed = describe_closed(context, &visitors, &error);
+            let closed = describe_sign_in_failure(context, &visitors, &error);
             tracing::error!("the dashboard is unavailable: {closed}");
             DashboardLink { url: at, closed: Some(closed) }
         }
@@ -324,7 +324,7 @@ async fn open_webhook_endpoint(
     args: &ServeArgs,
     ledger: &Arc<dyn Ledger>,
 ) -> Result<Option<WebhookEndpoint>, CommandFailure> {
-    let files: Vec<PathBuf> = args.campaigns.iter().map(|path| campaign_path_in(path.clone())).collect();
+    let files: Vec<PathBuf> = args.campaigns.iter().map(|path| profile_search_path(path.clone())).collect();
     let ProfileHooks { hooks, opt_out_words, opt_out_errors } =
         load_all_hooks(ledger.as_ref(), &context.profiles(), &files, &context.observer).await?;
     if hooks.is_empty() {
@@ -345,7 +345,7 @@ async fn open_webhook_endpoint(
 }
 
 /// Returns the path at which the search for profiles starts, given a campaign file or a folder of campaigns.
-fn campaign_path_in(path: PathBuf) -> PathBuf {
+fn profile_search_path(path: PathBuf) -> PathBuf {
     if path.is_dir() { path.join("campaign.yaml") } else { path }
 }
 
@@ -369,14 +369,14 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Creates and prints a sign-in link to the server that was started last.
 fn print_link(context: &Context, args: &LinkArgs) -> Result<u8, CommandFailure> {
     let (visitors, now) = (Visitors::in_state_folder(&context.state_folder()?), Timestamp::now());
-    let last_address = visitors.read_address().map_err(|error| unwritable_failure(context, &visitors, &error))?;
+    let last_address = visitors.read_address().map_err(|error| sign_in_file_failure(context, &visitors, &error))?;
     let Some(address) = last_address else {
         let serve = context.output.command("serve");
         return Err(CommandFailure::invalid("no server has used this state folder yet")
             .with_help(format!("start a server: `{serve}`")));
     };
     let link = create_link(&visitors, &address, &args.name, args.decide, now);
-    let url = link.map_err(|error| unwritable_failure(context, &visitors, &error))?;
+    let url = link.map_err(|error| sign_in_file_failure(context, &visitors, &error))?;
     if is_unreachable(&address) {
         context.output.print_note(&format!(
             "no server is listening on {address} at the moment; the link works while the server is running"
@@ -406,7 +406,7 @@ fn create_link(visitors: &Visitors, address: &str, name: &str, decides: bool, no
 fn list_visitors(context: &Context) -> Result<u8, CommandFailure> {
     let visitors = Visitors::in_state_folder(&context.state_folder()?);
     let all =
-        visitors.list_visitors(Timestamp::now()).map_err(|error| unwritable_failure(context, &visitors, &error))?;
+        visitors.list_visitors(Timestamp::now()).map_err(|error| sign_in_file_failure(context, &visitors, &error))?;
     if context.output.json {
         let objects: Vec<_> = all.iter().map(visitor_json).collect();
         context.output.print_object(&objects);
@@ -444,7 +444,7 @@ fn visitor_row(SignInEntry { name, decides, links, sessions, until }: &SignInEnt
 fn revoke_access(context: &Context, name: &str) -> Result<u8, CommandFailure> {
     let visitors = Visitors::in_state_folder(&context.state_folder()?);
     let revoked = visitors.revoke_visitor(name, Timestamp::now());
-    let revoked = revoked.map_err(|error| unwritable_failure(context, &visitors, &error))?;
+    let revoked = revoked.map_err(|error| sign_in_file_failure(context, &visitors, &error))?;
     if context.output.json {
         context.output.print_object(&json!({ "name": name, "revoked": revoked, "exit": exit::SUCCESS }));
     } else if revoked == 0 {
@@ -464,12 +464,12 @@ fn is_unreachable(address: &str) -> bool {
     !addresses.iter().any(|address| TcpStream::connect_timeout(address, CONNECT_TIMEOUT).is_ok())
 }
 
-fn unwritable_failure(context: &Context, visitors: &Visitors, error: &io::Error) -> CommandFailure {
-    CommandFailure::storage_failure(describe_closed(context, visitors, error))
+fn sign_in_file_failure(context: &Context, visitors: &Visitors, error: &io::Error) -> CommandFailure {
+    CommandFailure::storage_failure(describe_sign_in_failure(context, visitors, error))
 }
 
 /// Describes why sign-in is impossible, and the remedy.
-fn describe_closed(context: &Context, visitors: &Visitors, error: &io::Error) -> String {
+fn describe_sign_in_failure(context: &Context, visitors: &Visitors, error: &io::Error) -> String {
     let (file, link) = (visitors.file().display(), context.output.command("serve link --for NAME"));
     let remedy = match error.kind() {
         io::ErrorKind::InvalidData => {

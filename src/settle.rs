@@ -37,7 +37,7 @@ pub(super) async fn reconcile_run(context: &Context, args: ReconcileArgs) -> Res
     if args.all {
         let polled = campaign_runs::poll_run(&adapters, &run, Polling::Open, ALL_TIMEOUT).await?;
         polled_messages = polled.asked;
-        context.output.print_note(&describe_polled(&polled));
+        context.output.print_note(&describe_poll_result(&polled));
     }
     let reconciled = campaign_runs::reconcile_run(&adapters, run).await?;
     drop(waiting);
@@ -102,7 +102,7 @@ fn report_reconciliation(
 }
 
 /// Describes the result of asking about messages without a final status.
-fn describe_polled(polled: &PollCounts) -> String {
+fn describe_poll_result(polled: &PollCounts) -> String {
     let PollCounts { asked, updated, blind, unclear, left, .. } = *polled;
     match (asked, left) {
         (0, 0) => return "every accepted message has a final status".to_owned(),
@@ -205,7 +205,7 @@ pub(super) async fn stop_run(context: &Context, args: StopArgs) -> Result<u8, Co
         }
         let schedule = cancellation.is_scheduled.then(|| run.campaign.clone());
         let cancelled = campaign_runs::cancel_run(&context.adapters(ledger)?, run).await?;
-        return Ok(report_cancelled(context, cancelled, schedule.as_deref()));
+        return Ok(report_cancelled_run(context, cancelled, schedule.as_deref()));
     }
     let stopping = campaign_runs::stop_run(ledger.as_ref(), &run).await?;
     Ok(report_stop_request(context, &run, stopping))
@@ -218,7 +218,7 @@ async fn confirm_cancellation(context: &Context, run: &Run, cancellation: &Cance
     let title = format!("Stop {name} for good and cancel {rows}?");
     let counts = format!("{}: {}", format_count(run.recipients, "row"), format_counts(&cancellation.counts));
     let mut prompt = ConfirmationPrompt::new(title, ExpectedAnswer::Yes, format!("cancel {rows}"))
-        .with_otherwise("keep the run")
+        .with_enter_action("keep the run")
         .with_fact("run", format!("{destination} · {counts}"))
         .with_note("The run cannot be resumed.");
     if run.live {
@@ -266,7 +266,11 @@ fn removal_command(context: &Context, schedule: &str) -> String {
 }
 
 /// Reports a cancelled run. `schedule` is the name of the schedule that stays active.
-fn report_cancelled(context: &Context, CancelledRun { rows, released }: CancelledRun, schedule: Option<&str>) -> u8 {
+fn report_cancelled_run(
+    context: &Context,
+    CancelledRun { rows, released }: CancelledRun,
+    schedule: Option<&str>,
+) -> u8 {
     let (name, counts, exit) =
         (released.run.name(), &released.snapshot.counts, exit::exit_code_of_released_run(&released));
     let elsewhere = if released.stale_results.is_some() { " --out FILE" } else { "" };
@@ -298,7 +302,7 @@ mod tests {
     #[test]
     fn poll_summary_has_a_separate_count_of_unpolled_messages() {
         let none = PollCounts::default();
-        let describe = |polled| super::describe_polled(&polled);
+        let describe = |polled| super::describe_poll_result(&polled);
         assert_eq!(describe(none), "every accepted message has a final status");
         assert_eq!(
             describe(PollCounts { asked: 120, updated: 110, blind: 1, unclear: 2, left: 5, ..none }),

@@ -16,7 +16,7 @@ use super::args::{CompletionNames, GlobalOptions, SchemaOf, build_command};
 use super::context::Context;
 use super::exit;
 use super::exit::CommandFailure;
-use super::output::{error_has_colours, report_unwritten, with_json_version};
+use super::output::{error_has_colours, report_write_error, with_json_version};
 use super::progress::LogWriter;
 use super::text::{StyledLine, plain, strong};
 use campaign_engine::report::{RunList, format_count};
@@ -25,7 +25,7 @@ use campaign_runs::list_campaign_files;
 /// Prints a usage error or the requested help, and returns the exit code.
 pub(super) fn print_usage_error(error: &clap::Error, json: bool) -> u8 {
     if !error.use_stderr() {
-        return if report_unwritten(error.print()) { exit::STORAGE } else { exit::SUCCESS };
+        return if report_write_error(error.print()) { exit::STORAGE } else { exit::SUCCESS };
     }
     if json {
         let object = usage_error_json(&error.render().to_string());
@@ -52,7 +52,7 @@ fn usage_error_json(rendered: &str) -> Value {
 
 /// Applies the `--color` option among the arguments to help and usage errors.
 pub(super) fn with_chosen_colors(command: Command, arguments: &[OsString]) -> Command {
-    with_color(command, color_of_help(arguments))
+    with_color(command, find_color_option(arguments))
 }
 
 /// Sets the color choice of a command and all its subcommands, because the command line is already built.
@@ -61,7 +61,7 @@ fn with_color(command: Command, choice: ColorChoice) -> Command {
 }
 
 /// Finds the value of `--color` before the arguments are parsed.
-fn color_of_help(arguments: &[OsString]) -> ColorChoice {
+fn find_color_option(arguments: &[OsString]) -> ColorChoice {
     let value_at = |at: usize| match arguments[at].to_str()? {
         "--color" => arguments.get(at + 1)?.to_str(),
         argument => argument.strip_prefix("--color="),

@@ -47,7 +47,7 @@ pub(super) async fn show_messages(context: &Context, args: ShowArgs) -> Result<u
         let listed: RoaringBitmap = rows.iter().take(limit).collect();
         let recipients = find_recipients_by_row(&copies, &frozen, &listed)?;
         let histories = MessageHistory::load_all(ledger.as_ref(), &run, owned, &recipients).await?;
-        show_all(context, &run, &histories, rows.len() - listed.len());
+        show_histories(context, &run, &histories, rows.len() - listed.len());
         return Ok(exit::SUCCESS);
     }
     let key = recipient_key(&run, last, &args.selection, &frozen.brief)?;
@@ -57,13 +57,13 @@ pub(super) async fn show_messages(context: &Context, args: ShowArgs) -> Result<u
         [] => return Err(unknown_recipient(&run, key)),
         [history] if context.output.json => context.output.print_object(&history_json(&run, history)),
         [history] => context.output.print_result(describe_history(context, &run, history)),
-        histories => show_all(context, &run, histories, more),
+        histories => show_histories(context, &run, histories, more),
     }
     Ok(exit::SUCCESS)
 }
 
 /// Prints the histories of selected messages. `more` counts the selected messages that are not shown.
-fn show_all(context: &Context, run: &Run, histories: &[MessageHistory], more: u64) {
+fn show_histories(context: &Context, run: &Run, histories: &[MessageHistory], more: u64) {
     let (output, name) = (&context.output, run.name());
     if output.json {
         let messages: Vec<Value> = histories.iter().map(|history| message_json(run, history)).collect();

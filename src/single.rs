@@ -47,7 +47,7 @@ pub(super) async fn send_test(context: &Context, args: TestArgs) -> Result<u8, C
     let adapters = context.adapters(context.open_ledger(purpose).await?)?;
     let order = TestOrder { inputs: &inputs, message: &message, phones: &phones };
     let (consent, outside) =
-        (consent::consent_for(output, args.yes), consent::consent_for(output, args.outside_window));
+        (consent::choose_consent(output, args.yes), consent::choose_consent(output, args.outside_window));
     // `admitted` is kept until all tests are sent, because other processes count the tests towards their limits.
     let mut admitted = order.admit_all(adapters, consent.as_ref(), outside.as_ref()).await?;
     let confirmed = std::mem::take(&mut admitted.tests);
@@ -63,7 +63,7 @@ pub(super) async fn send_test(context: &Context, args: TestArgs) -> Result<u8, C
         let test = format!("test {} --to PHONE --row {}", shell_path(&args.file), message.row);
         let test = if args.list.fetch { test + " --fetch" } else { test };
         let repeat = output.command(with_gateway(test, args.gateway.as_deref()));
-        let report = SingleReport::for_ended(context, SingleKind::Test, &ended, repeat);
+        let report = SingleReport::for_ended_operation(context, SingleKind::Test, &ended, repeat);
         (code, stopped) = (more_severe_code(code, report.exit), ended.stop.is_some());
         if output.json {
             let mut object = report.to_json();
@@ -98,12 +98,12 @@ pub(crate) async fn run_single_operation(
     let purpose = LedgerPurpose::from_destination(&destination);
     let single = SingleOperation::with_profile_key(operation, phone, destination)?;
     let adapters = context.adapters(context.open_ledger(purpose).await?)?;
-    let confirmed = single.confirm(adapters, consent::consent_for(&context.output, args.yes).as_ref()).await?;
+    let confirmed = single.confirm(adapters, consent::choose_consent(&context.output, args.yes).as_ref()).await?;
     let waiting = context.output.show_spinner("Asking the gateway…");
     let ended = confirmed.send(context.watch_signals()?).await?;
     drop(waiting);
     let repeat = context.output.repeat_command(operation, &ended.run);
-    let report = SingleReport::for_ended(context, operation, &ended, repeat);
+    let report = SingleReport::for_ended_operation(context, operation, &ended, repeat);
     if context.output.json {
         context.output.print_object(&report.to_json());
     } else {
@@ -141,7 +141,7 @@ pub(super) struct SingleReport<'a> {
 
 impl<'a> SingleReport<'a> {
     /// Builds the report about an ended operation. `repeat` is the command that repeats the operation.
-    fn for_ended(context: &Context, operation: SingleKind, ended: &'a EndedSingle, repeat: String) -> Self {
+    fn for_ended_operation(context: &Context, operation: SingleKind, ended: &'a EndedSingle, repeat: String) -> Self {
         let mut counts = StateCounts::default();
         counts.add(ended.state, 1);
         let exit = match ended.state {
@@ -209,7 +209,7 @@ fn accepted_identifier(outcome: Option<&OperationOutcome>) -> Option<(&'static s
     }
 }
 
-/// Describes why the answer is missing. Returns `None` if the answer arrived.
+/// Describes why the operation did not succeed, or why it was stopped. Returns `None` if it succeeded.
 fn describe_error(operation: SingleKind, ended: &EndedSingle) -> Option<String> {
     let stopped = ended.stop.as_ref().map(ToString::to_string);
     let name = operation.name();

@@ -14,7 +14,7 @@ use super::args::StatusArgs;
 use super::context::Context;
 use super::exit;
 use super::exit::CommandFailure;
-use super::output::{Output, report_unwritten};
+use super::output::{Output, report_write_error};
 use super::text::{
     Span, SpanMeaning, StyledLine, StyledText, TableCell, TerminalTable, copyable, dim, draw_bar, draw_sparkline,
     join_spans, plain, span, strong,
@@ -403,7 +403,7 @@ fn draw_text(term: &Term, before: usize, text: &StyledText, color: bool) -> usiz
     // Writing to a buffer cannot fail.
     let _ = term.clear_last_lines(before);
     let _ = term.write_str(&text);
-    report_unwritten(term.flush());
+    report_write_error(term.flush());
     count_rows(&text, columns)
 }
 

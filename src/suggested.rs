@@ -52,7 +52,7 @@ impl Display for RepeatedOptions {
 impl RepeatedOptions {
     /// Formats a command to suggest; `arguments` begin with the subcommand.
     ///
-    /// Other code must not write this command; `tests/house.rs` checks this.
+    /// No other code formats suggested commands; `tests/house.rs` checks this.
     pub(super) fn command(&self, arguments: impl Display) -> String {
         format!("campaign {arguments}{self}")
     }

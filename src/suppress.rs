@@ -11,7 +11,7 @@ use serde_json::json;
 use super::args::{ImportArgs, NumberArgs, RemoveArgs, ScopeName, SuppressCommand, SuppressListArgs, TermsArgs};
 use super::context::Context;
 use super::exit::CommandFailure;
-use super::numbers::{choose_region_of_file, parse_number_of_campaigns};
+use super::numbers::{choose_region_of_file, parse_number_with_campaign_region};
 use super::output::{RowOutput, RowSyntax};
 use super::prompt::{ConfirmationPrompt, ExpectedAnswer, require_confirmation};
 use super::state_folder::LedgerPurpose;
@@ -41,11 +41,15 @@ pub(super) async fn run_suppress_command(context: &Context, command: SuppressCom
 
 async fn add_opt_out(context: &Context, args: &NumberArgs) -> Result<(), CommandFailure> {
     let terms = parse_opt_out_terms(&args.terms)?;
-    let phone =
-        parse_number_of_campaigns(context, &args.phone, args.terms.region.as_deref(), args.terms.campaign.as_deref())
-            .await?;
+    let phone = parse_number_with_campaign_region(
+        context,
+        &args.phone,
+        args.terms.region.as_deref(),
+        args.terms.campaign.as_deref(),
+    )
+    .await?;
     let ledger = context.open_ledger(LedgerPurpose::SharedRecords).await?;
-    let warnings = warn_about_campaign(context, ledger.as_ref(), terms.campaign()).await?;
+    let warnings = warn_about_unknown_campaign(context, ledger.as_ref(), terms.campaign()).await?;
     let (new, additions) = campaign_runs::add_opt_out(ledger.as_ref(), phone, &terms, Timestamp::now()).await?;
     let existing = additions.known.first();
     let entry = existing.unwrap_or(&new);
@@ -78,7 +82,7 @@ async fn print_opt_outs(context: &Context, args: &SuppressListArgs) -> Result<()
     let out = BufWriter::new(RowOutput::stdout(RowSyntax::Csv));
     match context.open_existing_ledger().await? {
         Some(ledger) => {
-            warn_about_campaign(context, ledger.as_ref(), args.campaign.as_deref()).await?;
+            warn_about_unknown_campaign(context, ledger.as_ref(), args.campaign.as_deref()).await?;
             ignore_closed_pipe(export_opt_outs(ledger.as_ref(), args.campaign.as_deref(), out).await).map(|_| ())
         }
         None => Err(CommandFailure::invalid("the suppression list is empty: there is no ledger yet")),
@@ -88,7 +92,7 @@ async fn print_opt_outs(context: &Context, args: &SuppressListArgs) -> Result<()
 async fn list_opt_outs(context: &Context, args: &SuppressListArgs) -> Result<(), CommandFailure> {
     let (ledger, json) = (context.open_existing_ledger().await?, context.output.json);
     if let Some(ledger) = &ledger {
-        warn_about_campaign(context, ledger.as_ref(), args.campaign.as_deref()).await?;
+        warn_about_unknown_campaign(context, ledger.as_ref(), args.campaign.as_deref()).await?;
     }
     let mut out = BufWriter::new(RowOutput::stdout(if json { RowSyntax::Json } else { RowSyntax::Csv }));
     let (mut first, columns) = (true, context.output.terminal_width());
@@ -291,11 +295,11 @@ fn import_failure(error: Error) -> CommandFailure {
 async fn confirm_import(
     context: &Context,
     args: &ImportArgs,
-    read: &OptOutFile,
+    import_file: &OptOutFile,
     expected: &Additions,
 ) -> Result<(), CommandFailure> {
     let name = args.file.display();
-    let (counts, number) = (describe_counts(read.rows, expected, read.repeated), expected.added);
+    let (counts, number) = (describe_counts(import_file.rows, expected, import_file.repeated), expected.added);
     let title = format!("Add {} from {name}?", format_count(number, "opt-out"));
     let mut prompt = ConfirmationPrompt::new(
         title,
@@ -303,8 +307,8 @@ async fn confirm_import(
         format!("add {}", format_count(number, "opt-out")),
     )
     .with_fact("file", format!("{counts} · 0 invalid"))
-    .with_fact("opt out of", describe_scopes(read));
-    prompt = match undo_command(context, read) {
+    .with_fact("opt out of", describe_scopes(import_file));
+    prompt = match undo_command(context, import_file) {
         Some(undo) => prompt.with_command("To undo it later", undo),
         None => {
             prompt.with_note("The rows keep their own sources, so `suppress remove --source` cannot undo this import.")
@@ -315,8 +319,8 @@ async fn confirm_import(
 }
 
 /// Describes the scopes of the opt-outs in a file.
-fn describe_scopes(read: &OptOutFile) -> String {
-    let mut scopes = read.opt_outs.iter().map(|opt_out| &opt_out.scope);
+fn describe_scopes(import_file: &OptOutFile) -> String {
+    let mut scopes = import_file.opt_outs.iter().map(|opt_out| &opt_out.scope);
     match scopes.next() {
         Some(first) if scopes.all(|scope| scope == first) => describe_scope(first),
         _ => "different messages, depending on the row".to_owned(),
@@ -325,8 +329,8 @@ fn describe_scopes(read: &OptOutFile) -> String {
 
 /// The command that undoes only this import, even if another file has the same name. `None` if no command can undo only
 /// this import.
-fn undo_command(context: &Context, read: &OptOutFile) -> Option<String> {
-    let source = read.undo_source()?;
+fn undo_command(context: &Context, import_file: &OptOutFile) -> Option<String> {
+    let source = import_file.undo_source()?;
     Some(context.output.command(format!("suppress remove --source {}", shell_path(Path::new(source)))))
 }
 
@@ -338,16 +342,16 @@ fn describe_counts(rows: u64, additions: &Additions, repeated: u64) -> String {
 }
 
 /// Lists the warnings that precede the confirmation.
-fn list_warnings(read: &OptOutFile) -> Vec<String> {
-    let several = (read.phone_columns.len() > 1).then(|| {
-        let headers: Vec<String> = read.phone_columns.iter().map(|header| escape_to_one_line(header)).collect();
+fn list_warnings(import_file: &OptOutFile) -> Vec<String> {
+    let several = (import_file.phone_columns.len() > 1).then(|| {
+        let headers: Vec<String> = import_file.phone_columns.iter().map(|header| escape_to_one_line(header)).collect();
         format!(
             "several columns contain phone numbers, and all of them are imported: {}",
             join_names(headers.iter().map(String::as_str))
         )
     });
-    let mixed = read.mixed.iter().map(|column| describe_mixed_column(column, read.rows));
-    let dates = read.dates.as_ref().filter(|(_, unread)| *unread > 0);
+    let mixed = import_file.mixed.iter().map(|column| describe_mixed_column(column, import_file.rows));
+    let dates = import_file.dates.as_ref().filter(|(_, unread)| *unread > 0);
     let dates = dates.map(|(header, unread)| {
         let (header, rows) = (escape_to_one_line(header), format_count(*unread, "row"));
         let verb = if *unread == 1 { "has" } else { "have" };
@@ -380,7 +384,7 @@ const MAX_SHOWN_IMPORTS: usize = 8;
 async fn remove_opt_outs(context: &Context, args: &RemoveArgs) -> Result<(), CommandFailure> {
     let terms = parse_opt_out_terms(&args.terms)?;
     match (&args.phone, &args.source) {
-        (Some(phone), _) => remove_number(context, args, phone, &terms).await,
+        (Some(phone), _) => remove_opt_outs_of_number(context, args, phone, &terms).await,
         (None, Some(source)) => remove_import(context, args, source, &terms).await,
         (None, None) => Err(CommandFailure::invalid("specify PHONE, or an import with `--source FILE`")),
     }
@@ -388,7 +392,7 @@ async fn remove_opt_outs(context: &Context, args: &RemoveArgs) -> Result<(), Com
 
 /// Prints a warning if the ledger does not know the named campaign, and returns the warning. With `--json`, the warning
 /// is only returned.
-async fn warn_about_campaign(
+async fn warn_about_unknown_campaign(
     context: &Context,
     ledger: &dyn Ledger,
     name: Option<&str>,
@@ -400,18 +404,19 @@ async fn warn_about_campaign(
     Ok(warning.into_iter().collect())
 }
 
-async fn remove_number(
+async fn remove_opt_outs_of_number(
     context: &Context,
     args: &RemoveArgs,
     phone: &SecretString,
     terms: &OptOutTerms,
 ) -> Result<(), CommandFailure> {
-    let phone = parse_number_of_campaigns(context, phone, args.terms.region.as_deref(), terms.campaign()).await?;
+    let phone =
+        parse_number_with_campaign_region(context, phone, args.terms.region.as_deref(), terms.campaign()).await?;
     let (mut removed, mut warnings) = (Vec::new(), Vec::new());
     let mut remaining = RemainingOptOuts::default();
     if context.has_ledger().await? {
         let ledger = context.open_ledger(LedgerPurpose::SharedRecords).await?;
-        warnings = warn_about_campaign(context, ledger.as_ref(), terms.campaign()).await?;
+        warnings = warn_about_unknown_campaign(context, ledger.as_ref(), terms.campaign()).await?;
         let listed = campaign_runs::list_opt_outs(ledger.as_ref(), phone, terms).await?;
         remaining = find_remaining_opt_outs(ledger.as_ref(), phone, terms).await?;
         if !args.yes && !listed.is_empty() {
@@ -511,7 +516,7 @@ async fn remove_import(
     let Some(ledger) = context.open_existing_ledger().await? else {
         return Err(CommandFailure::invalid("there are no imports to undo: the ledger does not exist yet"));
     };
-    let warnings = warn_about_campaign(context, ledger.as_ref(), terms.campaign()).await?;
+    let warnings = warn_about_unknown_campaign(context, ledger.as_ref(), terms.campaign()).await?;
     let found = ImportedEntries::find(ledger.as_ref(), source, terms).await?;
     if found.entries.is_empty() {
         return Err(unknown_import(source, &found));
@@ -541,7 +546,7 @@ async fn remove_import(
         return Ok(());
     }
     let mut text = format!("{} removed from the list\n", format_count(removed, "opt-out"));
-    text += &describe_forgotten(forgotten);
+    text += &describe_forgotten_opt_outs(forgotten);
     text += "  If another imported list also contains some of these numbers, import that list again.\n";
     text += &format!("next: {}\n", context.output.command("suppress list".to_owned()));
     context.output.print_done(&text, exit::SUCCESS);
@@ -598,13 +603,13 @@ fn removal_prompt(imports: &BTreeMap<String, u64>, forgotten: u64, number: u64) 
         prompt.add_note("To undo only one of these imports, pass its full source to `--source`.");
     }
     if forgotten > 0 {
-        prompt.add_note(describe_forgotten(forgotten).trim());
+        prompt.add_note(describe_forgotten_opt_outs(forgotten).trim());
     }
     prompt
         .with_note("These recipients might get messages again. Opt-outs from other sources, such as replies, are kept.")
 }
 
-fn describe_forgotten(forgotten: u64) -> String {
+fn describe_forgotten_opt_outs(forgotten: u64) -> String {
     match forgotten {
         0 => String::new(),
         _ => format!("  Kept on the list: {} of forgotten recipients.\n", format_count(forgotten, "opt-out")),

@@ -145,7 +145,7 @@ impl SelectionArgs {
     pub(crate) fn row_selection(&self, region: Option<Region>) -> Result<RowSelection, CommandFailure> {
         self.refuse_contradiction()?;
         let phone = self.to.as_ref().map(|typed| parse_phone(typed, region)).transpose()?;
-        Ok(RowSelection { phone, ..self.rows_without_number() })
+        Ok(RowSelection { phone, ..self.row_selection_without_phone() })
     }
 
     /// Refuses selectors that exclude each other: rows without a message have neither a channel nor an error.
@@ -169,7 +169,7 @@ impl SelectionArgs {
     }
 
     /// Returns the row selection without the phone number, for a command that looks up the number itself.
-    pub(crate) fn rows_without_number(&self) -> RowSelection {
+    pub(crate) fn row_selection_without_phone(&self) -> RowSelection {
         let Self { rows, to: _, state, error, channel } = self;
         let (states, errors, channels) = (state.clone(), error.clone(), channel.clone());
         RowSelection { rows: rows.clone(), phone: None, states, errors, channels }

@@ -99,15 +99,15 @@ impl DemoFolder {
         let planted = MISTAKES
             .iter()
             .fold(CAMPAIGN.to_owned(), |text, PlantedMistake { wrong, right }| text.replacen(right, wrong, 1));
-        self.write_new(CAMPAIGN_FILE, &planted)?;
-        self.write_new(LIST_FILE, &list_text())?;
-        self.write_new(SCENARIO_FILE, SCENARIO)
+        self.write_new_file(CAMPAIGN_FILE, &planted)?;
+        self.write_new_file(LIST_FILE, &list_text())?;
+        self.write_new_file(SCENARIO_FILE, SCENARIO)
     }
 
     /// Writes the gateway profile of the sandbox, and the API key.
     pub(super) fn write_profile(&self, base_url: &str) -> Result<(), CommandFailure> {
-        self.write_new(KEY_FILE, KEY)?;
-        self.write_new(GATEWAYS_FILE, &GATEWAYS.replace("BASE_URL", base_url))
+        self.write_new_file(KEY_FILE, KEY)?;
+        self.write_new_file(GATEWAYS_FILE, &GATEWAYS.replace("BASE_URL", base_url))
     }
 
     /// Corrects the mistakes, as a person would in an editor.
@@ -115,7 +115,7 @@ impl DemoFolder {
         fs::write(self.file(CAMPAIGN_FILE), CAMPAIGN).map_err(|error| unwritable_file(CAMPAIGN_FILE, &error))
     }
 
-    fn write_new(&self, name: &str, text: &str) -> Result<(), CommandFailure> {
+    fn write_new_file(&self, name: &str, text: &str) -> Result<(), CommandFailure> {
         let written = private::open_file(&self.file(name), ExistingFile::CreateNew)
             .and_then(|mut file| file.write_all(text.as_bytes()));
         written.map_err(|error| unwritable_file(name, &error))

@@ -72,7 +72,7 @@ pub(super) async fn run_demo(context: &Context, args: &DemoArgs) -> Result<u8, C
         // Without a display, the path below is enough.
         let _ = try_open_page(&folder.file(REPORT_FILE)).await;
     }
-    Ok(report_end(&output, &folder, &figures))
+    Ok(report_demo_result(&output, &folder, &figures))
 }
 
 /// Starts the sandbox of the demo, and writes its profile.
@@ -173,7 +173,7 @@ impl Demo {
             CommandFailure::storage_failure(format!("cannot read the journal `{}`: {error}", journal.display()))
         })?;
         self.print_prose(&format!("The sandbox logs every message it receives to `{JOURNAL_FILE}`."));
-        self.print_lines([describe_received(received)]);
+        self.print_lines([describe_received_messages(received)]);
 
         self.begin("9", "See the report").await?;
         self.run_command(&["reconcile", NAME, "--all"], exit::SUCCESS).await?;
@@ -257,7 +257,7 @@ impl Demo {
         let status = self.wait_or_interrupt(child.wait()).await?;
         match status.ok().and_then(|status| status.code()) {
             Some(code) if code == i32::from(expected) => Ok(()),
-            code => Err(unexpected_end(arguments, code)),
+            code => Err(unexpected_exit(arguments, code)),
         }
     }
 
@@ -278,7 +278,7 @@ impl Demo {
             }
         });
         if let Some(code) = ended.await? {
-            return Err(unexpected_end(arguments, code));
+            return Err(unexpected_exit(arguments, code));
         }
         // The process might have ended a moment ago.
         let _ = child.kill().await;
@@ -291,10 +291,10 @@ impl Demo {
     }
 
     /// Waits for a future, unless a signal stops the demo.
-    async fn wait_or_interrupt<T>(&self, waiting: impl Future<Output = T>) -> Result<T, CommandFailure> {
+    async fn wait_or_interrupt<T>(&self, future: impl Future<Output = T>) -> Result<T, CommandFailure> {
         let mut interrupt = self.interrupt.clone();
         tokio::select! {
-            done = waiting => Ok(done),
+            done = future => Ok(done),
             _ = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => Err(self.signal_failure()),
         }
     }
@@ -318,14 +318,14 @@ impl Demo {
     }
 }
 
-fn unexpected_end(arguments: &[&str], code: Option<i32>) -> CommandFailure {
+fn unexpected_exit(arguments: &[&str], code: Option<i32>) -> CommandFailure {
     let command = arguments.first().unwrap_or(&"");
     let outcome = code.map_or_else(|| "did not end as expected".to_owned(), |code| format!("exited with code {code}"));
     CommandFailure::new(exit::BUG, format!("the demo command `{command}` {outcome}; the demo files were kept"))
 }
 
 /// Describes the numbers of messages and duplicates that the gateway received.
-fn describe_received(ReceivedMessages { sent, duplicates }: ReceivedMessages) -> StyledLine {
+fn describe_received_messages(ReceivedMessages { sent, duplicates }: ReceivedMessages) -> StyledLine {
     let figures = strong(format!("{} sent, {} duplicates", format_thousands(sent), format_thousands(duplicates)));
     match (sent, duplicates) {
         (RECIPIENTS, 0) => StyledLine::success([figures]),
@@ -334,7 +334,7 @@ fn describe_received(ReceivedMessages { sent, duplicates }: ReceivedMessages) ->
 }
 
 /// Prints where the report and the other files are, and returns the exit code.
-fn report_end(output: &Output, folder: &DemoFolder, figures: &DemoFigures) -> u8 {
+fn report_demo_result(output: &Output, folder: &DemoFolder, figures: &DemoFigures) -> u8 {
     let DemoFigures { sent_before_kill, received } = figures;
     let is_proven = *received == ReceivedMessages { sent: RECIPIENTS, duplicates: 0 };
     let code = if is_proven { exit::SUCCESS } else { exit::BUG };

@@ -55,7 +55,7 @@ pub(super) async fn check_ledger(context: &Context) -> LedgerCheck {
         Ok(FoundLedger::Usable { ledger, older_tables }) => match examine(context, ledger.as_ref()).await {
             Err(error) => closed_ledger(explain(context, error)),
             Ok((runs, latest_run)) => LedgerCheck {
-                result: describe_usable(context, &place, runs, older_tables),
+                result: describe_usable_ledger(context, &place, runs, older_tables),
                 access: LedgerAccess::Open(ledger),
                 latest_run,
             },
@@ -89,7 +89,7 @@ async fn examine(context: &Context, ledger: &dyn Ledger) -> Result<(u64, Option<
     Ok((runs.len() as u64, latest))
 }
 
-fn describe_usable(context: &Context, place: &str, runs: u64, older_tables: bool) -> CheckResult {
+fn describe_usable_ledger(context: &Context, place: &str, runs: u64, older_tables: bool) -> CheckResult {
     let message = format!("{} in `{place}`, intact and writable", format_count(runs, "run"));
     match older_tables {
         false => CheckResult::ok(CHECK, message),

@@ -74,7 +74,7 @@ pub(super) fn check_disk(state: &Path) -> CheckResult {
         return CheckResult::failed(CHECK, exit::STORAGE, message, help);
     }
     match free_bytes(&nearest_folder(state)) {
-        Some(free) => judge_space(free, help),
+        Some(free) => check_free_space(free, help),
         None => CheckResult::skipped(CHECK, "the free space cannot be determined on this system"),
     }
 }
@@ -98,7 +98,7 @@ fn free_bytes(_: &Path) -> Option<u64> {
 }
 
 #[cfg(unix)]
-fn judge_space(free: u64, help: &str) -> CheckResult {
+fn check_free_space(free: u64, help: &str) -> CheckResult {
     const CHECK: &str = "disk";
     let message = format!("{} free", format_bytes(free));
     match free {
@@ -109,7 +109,7 @@ fn judge_space(free: u64, help: &str) -> CheckResult {
 }
 
 #[cfg(not(unix))]
-fn judge_space(_: u64, _: &str) -> CheckResult {
+fn check_free_space(_: u64, _: &str) -> CheckResult {
     CheckResult::skipped("disk", "the free space cannot be determined on this system")
 }
 
@@ -239,12 +239,12 @@ impl ClockWatch {
     pub(super) fn check(&self, gateways: &[GatewayTime], latest: Option<&LatestRun>) -> CheckResult {
         let (now, elapsed) = (Timestamp::now(), self.monotonic.elapsed());
         let passed = SignedDuration::try_from(elapsed).unwrap_or(SignedDuration::ZERO);
-        judge_clock(now, now.duration_since(self.wall) - passed, gateways, latest)
+        check_clock(now, now.duration_since(self.wall) - passed, gateways, latest)
     }
 }
 
 /// Evaluates the clock. `jump` is the change of the clock while the gateways were queried.
-fn judge_clock(
+fn check_clock(
     now: Timestamp,
     jump: SignedDuration,
     gateways: &[GatewayTime],
@@ -294,11 +294,11 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn low_disk_space_is_reported_before_runs_stop() {
-        let status = |free| judge_space(free, "help").status;
+        let status = |free| check_free_space(free, "help").status;
         assert_eq!(status(5 << 30), CheckStatus::Ok);
         assert_eq!(status(LITTLE_SPACE - 1), CheckStatus::Warning);
         assert_eq!(status(TOO_LITTLE_SPACE - 1), CheckStatus::Failed(exit::STORAGE));
-        assert_eq!(judge_space(TOO_LITTLE_SPACE, "help").message, "only 100 MiB free");
+        assert_eq!(check_free_space(TOO_LITTLE_SPACE, "help").message, "only 100 MiB free");
         assert_eq!(format_bytes(5_500 << 20), "5.4 GiB");
     }
 
@@ -322,7 +322,7 @@ mod tests {
     }
 
     fn judge(gateways: &[GatewayTime]) -> (CheckStatus, String) {
-        let result = judge_clock(now(), SignedDuration::ZERO, gateways, None);
+        let result = check_clock(now(), SignedDuration::ZERO, gateways, None);
         (result.status, result.message)
     }
 
@@ -344,16 +344,16 @@ mod tests {
             name: "sale@3".to_owned(),
             began_at: now() + SignedDuration::from_mins(minutes),
         };
-        let status = |run: &LatestRun| judge_clock(now(), SignedDuration::ZERO, &[gateway("a", 0)], Some(run)).status;
+        let status = |run: &LatestRun| check_clock(now(), SignedDuration::ZERO, &[gateway("a", 0)], Some(run)).status;
         assert_eq!(status(&run(10)), CheckStatus::Failed(exit::INVALID));
         assert_eq!(status(&run(-10)), CheckStatus::Ok);
     }
 
     #[test]
     fn clock_that_jumps_or_is_in_the_past_is_reported() {
-        let jumped = judge_clock(now(), SignedDuration::from_secs(-7), &[gateway("a", 0)], None);
+        let jumped = check_clock(now(), SignedDuration::from_secs(-7), &[gateway("a", 0)], None);
         assert_eq!((jumped.status, jumped.message.contains("7.0 s")), (CheckStatus::Warning, true), "{jumped:?}");
-        let past = judge_clock(Timestamp::UNIX_EPOCH, SignedDuration::ZERO, &[], None);
+        let past = check_clock(Timestamp::UNIX_EPOCH, SignedDuration::ZERO, &[], None);
         assert_eq!(past.status, CheckStatus::Failed(exit::INVALID));
     }
 

@@ -68,12 +68,12 @@ impl CheckResult {
         Self::new(check, CheckStatus::Failed(code), message).with_help(help)
     }
 
-    /// Creates a failed check with the message and the remedy of a failure. `otherwise` is the remedy if the failure
-    /// itself names no remedy.
-    fn from_failure(check: &'static str, failure: Explanation, otherwise: impl Into<String>) -> Self {
+    /// Creates a failed check with the message and the remedy of a failure. `fallback_help` is the remedy if the
+    /// failure itself names no remedy.
+    fn from_failure(check: &'static str, failure: Explanation, fallback_help: impl Into<String>) -> Self {
         let Explanation { exit, message, help, .. } = failure;
         let (message, remedy) = split_remedy(&message.replace("; nothing was sent", ""));
-        Self::failed(check, exit, message, help.or(remedy).unwrap_or_else(|| otherwise.into()))
+        Self::failed(check, exit, message, help.or(remedy).unwrap_or_else(|| fallback_help.into()))
     }
 
     fn with_help(self, help: impl Into<String>) -> Self {

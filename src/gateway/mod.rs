@@ -372,13 +372,13 @@ async fn list_templates(
     } else if templates.is_empty() {
         context.output.print_result(format!("{gateway} has no {channel} templates\n"));
     } else {
-        context.output.print_result(render_records(templates.into_iter().map(format_record)));
+        context.output.print_result(render_records(templates.into_iter().map(format_template)));
     }
     Ok(exit::SUCCESS)
 }
 
 /// Formats the facts about a template, followed by its text.
-fn format_record(template: MessageTemplate) -> (Vec<Span>, String) {
+fn format_template(template: MessageTemplate) -> (Vec<Span>, String) {
     let MessageTemplate { channel: _, id, label, text, count, created, status } = template;
     let count = count.map(|count| format!("count {count}"));
     let created = created.map(|created| format!("created {}", format_time(Some(&created))));
@@ -404,7 +404,7 @@ async fn create_template(
         TemplateChannel::Sms => format!("`{label}`"),
         TemplateChannel::Viber => format!("for `{label}`"),
     };
-    let created = account.create_template(draft, consent::consent_for(&context.output, yes).as_ref()).await?;
+    let created = account.create_template(draft, consent::choose_consent(&context.output, yes).as_ref()).await?;
     if context.output.json {
         let (gateway, template) = (&account.profile.name, template_json(&created));
         context.output.print_object(&json!({ "gateway": gateway, "template": template, "exit": exit::SUCCESS }));
@@ -426,7 +426,7 @@ async fn delete_template(
 ) -> Result<u8, CommandFailure> {
     let account = open_account(context, option).await?;
     let DeleteTemplate { channel, id, .. } = template;
-    let deleted = account.delete_template(template, consent::consent_for(&context.output, yes).as_ref()).await?;
+    let deleted = account.delete_template(template, consent::choose_consent(&context.output, yes).as_ref()).await?;
     if context.output.json {
         let gateway = &account.profile.name;
         context

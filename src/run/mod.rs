@@ -46,7 +46,7 @@ pub(super) async fn run_campaign(context: &Context, args: RunArgs) -> Result<u8,
         context.output.print_findings(&inputs.warnings);
     }
     if args.dry_run {
-        return rehearse_without_sending(context, inputs, &args).await;
+        return dry_run_campaign(context, inputs, &args).await;
     }
     if args.real_time && inputs.destination.is_live() {
         return Err(CommandFailure::invalid(
@@ -101,7 +101,7 @@ pub(super) async fn run_campaign(context: &Context, args: RunArgs) -> Result<u8,
     let adapters = context.adapters(context.open_ledger_for(&launch).await?)?;
     let ledger = Arc::clone(&adapters.ledger);
     let waiting = context.output.show_spinner("Preparing the run…");
-    let outcome = launch.run(adapters, consent::consent_for(&context.output, yes), context.watch_signals()?).await?;
+    let outcome = launch.run(adapters, consent::choose_consent(&context.output, yes), context.watch_signals()?).await?;
     drop(waiting);
     let code = build_outcome_printer(context, &inputs, gateway.as_deref()).print_outcome(outcome, args.real_time);
     send_notifications(context, ledger.as_ref()).await?;
@@ -127,7 +127,7 @@ pub(super) async fn retry_rows(
     let ledger = Arc::clone(&adapters.ledger);
     let waiting = context.output.show_spinner("Preparing the retry…");
     let outcome =
-        launch.retry(adapters, consent::consent_for(&context.output, yes), context.watch_signals()?, scope).await?;
+        launch.retry(adapters, consent::choose_consent(&context.output, yes), context.watch_signals()?, scope).await?;
     drop(waiting);
     let code = build_outcome_printer(context, &inputs, Some(gateway)).print_outcome(outcome, false);
     send_notifications(context, ledger.as_ref()).await?;
@@ -367,11 +367,7 @@ impl Drop for Countdown<'_> {
     }
 }
 
-async fn rehearse_without_sending(
-    context: &Context,
-    inputs: Arc<Inputs>,
-    args: &RunArgs,
-) -> Result<u8, CommandFailure> {
+async fn dry_run_campaign(context: &Context, inputs: Arc<Inputs>, args: &RunArgs) -> Result<u8, CommandFailure> {
     let (began, accept_changes) = (Instant::now(), args.accept_changes || args.moved);
     let (state, profiles, ledger) =
         (context.state_folder()?, context.profiles(), context.open_existing_ledger().await?);
@@ -392,7 +388,7 @@ async fn rehearse_without_sending(
         context.output.print_findings(&findings);
     }
     let mut notes = vec!["A dry run sends no messages.".to_owned()];
-    notes.extend(describe_left_out(&survey.left_out));
+    notes.extend(describe_skipped_recipients(&survey.left_out));
     notes.extend(
         describe_variants(&campaign.brief, survey, &rows).map(|variant_counts| format!("variants: {variant_counts}")),
     );
@@ -413,7 +409,7 @@ async fn rehearse_without_sending(
     Ok(exit)
 }
 
-/// The arguments of `run` for the rehearsed campaign.
+/// The arguments of the `run` command that sends the campaign after this dry run.
 fn run_arguments(campaign: &Campaign, args: &RunArgs) -> String {
     let RunArgs { gateway, accept_changes, moved, no_wait, up_to, up_to_abroad, .. } = args;
     let mut command = suggested::send_arguments(campaign, gateway.as_deref());
@@ -430,7 +426,7 @@ fn run_arguments(campaign: &Campaign, args: &RunArgs) -> String {
 }
 
 /// Describes the rows that were to be sent again and were skipped, with a line for each of the most frequent reasons.
-fn describe_not_resent(not_resent: &ExcludedRows) -> Vec<String> {
+fn describe_not_resent_rows(not_resent: &ExcludedRows) -> Vec<String> {
     let sets = not_resent.sets().take(8).map(|(_, reason, rows)| {
         let first = rows.min().unwrap_or_default();
         format!("not sent again: {}: {reason} (first in row {first})", format_thousands(rows.len()))
@@ -439,8 +435,8 @@ fn describe_not_resent(not_resent: &ExcludedRows) -> Vec<String> {
 }
 
 /// Describes the skipped recipients, with a line for each of the most frequent reasons.
-fn describe_left_out(left_out: &ExcludedRows) -> Vec<String> {
-    let mut sets: Vec<_> = left_out.sets().filter(|(_, _, rows)| !rows.is_empty()).collect();
+fn describe_skipped_recipients(excluded: &ExcludedRows) -> Vec<String> {
+    let mut sets: Vec<_> = excluded.sets().filter(|(_, _, rows)| !rows.is_empty()).collect();
     sets.sort_by_key(|(_, _, rows)| std::cmp::Reverse(rows.len()));
     let reasons = sets.iter().take(8).map(|(state, reason, rows)| {
         format!("{} {state}: {reason} (first in row {})", format_thousands(rows.len()), rows.min().unwrap_or_default())

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::summary::{RunSummary, Tone, summary_json};
-use super::{describe_left_out, describe_not_resent};
-use crate::events::describe_kept_results;
+use super::{describe_not_resent_rows, describe_skipped_recipients};
+use crate::events::describe_results_backup;
 use crate::forecast::describe_list_format;
 use crate::hint::is_refused_locally;
 use crate::output::Output;
@@ -49,11 +49,11 @@ impl OutcomePrinter<'_> {
         };
         let last = match outcome {
             RunOutcome::Ended(mut ended) => {
-                summaries.extend(ended.earlier.take().map(|earlier| self.summarize_ended(*earlier, real_time)));
-                self.summarize_ended(*ended, real_time)
+                summaries.extend(ended.earlier.take().map(|earlier| self.summarize_ended_run(*earlier, real_time)));
+                self.summarize_ended_run(*ended, real_time)
             }
             RunOutcome::NothingLeft(mut nothing) => {
-                summaries.extend(nothing.earlier.take().map(|earlier| self.summarize_ended(*earlier, real_time)));
+                summaries.extend(nothing.earlier.take().map(|earlier| self.summarize_ended_run(*earlier, real_time)));
                 (exit::exit_code_without_run(&nothing), self.summarize_nothing_left(&nothing))
             }
         };
@@ -91,17 +91,17 @@ impl OutcomePrinter<'_> {
         }
     }
 
-    fn summarize_ended(&self, ended: EndedRun, real_time: bool) -> (u8, RunSummary) {
+    fn summarize_ended_run(&self, ended: EndedRun, real_time: bool) -> (u8, RunSummary) {
         let mut code = exit::exit_code_of_end(ended.kind, &ended.counts);
         let mut notes = ended.played.as_ref().map(describe_sandbox).unwrap_or_default();
         if ended.notes.skipped.unconfirmed > 0 {
             code = exit::more_severe_code(code, exit::STOPPED);
-            notes.push(self.describe_unconfirmed(&ended));
+            notes.push(self.describe_unconfirmed_messages(&ended));
         }
-        notes.extend(describe_left_out(&ended.excluded));
-        notes.extend(describe_not_resent(&ended.not_resent));
+        notes.extend(describe_skipped_recipients(&ended.excluded));
+        notes.extend(describe_not_resent_rows(&ended.not_resent));
         notes.extend(self.collect_notes(&ended, real_time));
-        notes.extend(ended.kept.as_ref().map(describe_kept_results));
+        notes.extend(ended.kept.as_ref().map(describe_results_backup));
         notes.extend(ended.open_doubts.iter().map(|doubt| self.describe_open_doubt(doubt).0));
         notes.extend(status_note(self.output, self.inputs, &ended.run, &ended.counts));
         if ended.stop.as_ref().is_some_and(|stop| is_refused_locally(&stop.reason)) {
@@ -177,7 +177,7 @@ impl OutcomePrinter<'_> {
     }
 
     /// Describes the messages that a retry skipped because the gateway did not confirm that they failed.
-    fn describe_unconfirmed(&self, EndedRun { run, notes, .. }: &EndedRun) -> String {
+    fn describe_unconfirmed_messages(&self, EndedRun { run, notes, .. }: &EndedRun) -> String {
         let retry = self.output.command(format!("retry {} --state failed", run.name()));
         format!(
             "not retried: {} (the gateway did not confirm that delivery failed on every channel); to try again: \
@@ -189,9 +189,9 @@ impl OutcomePrinter<'_> {
     /// Summarizes a command that had no recipients left to send to.
     fn summarize_nothing_left(&self, nothing: &NothingLeft) -> RunSummary {
         let (campaign, survey) = (&self.inputs.campaign, &nothing.survey.survey);
-        let (mut notes, mut next) = (describe_left_out(&nothing.survey.survey.left_out), None);
+        let (mut notes, mut next) = (describe_skipped_recipients(&nothing.survey.survey.left_out), None);
         if let Some(before) = &nothing.before {
-            notes.push(describe_sent_before(before));
+            notes.push(describe_earlier_sending(before));
             if survey.count_planned() == 0 && survey.all_recipients > 0 {
                 notes.push(self.describe_another_round(survey.all_recipients));
             }
@@ -282,7 +282,7 @@ impl OutcomePrinter<'_> {
         if let Some(before) = &ended.notes.before {
             let results = output.command(format!("results {} --out FILE", before.run));
             let results = if before.purged { String::new() } else { format!("; results: {results}") };
-            notes.push(describe_sent_before(before) + &results);
+            notes.push(describe_earlier_sending(before) + &results);
         }
         notes.extend(describe_cancelled_runs(&ended.notes.cancelled_in));
         notes.extend(
@@ -375,7 +375,7 @@ fn skips_all_rows(counts: &StateCounts) -> bool {
 }
 
 /// Describes the run that already sent the message, and its campaign file.
-fn describe_sent_before(before: &EarlierSending) -> String {
+fn describe_earlier_sending(before: &EarlierSending) -> String {
     let EarlierSending { run, began_at, file, later, purged: _ } = before;
     let from = file.as_ref().map(|file| format!(", from `{}`", file.display())).unwrap_or_default();
     let later = match later {
@@ -396,9 +396,9 @@ fn describe_cancelled_runs(runs: &[String]) -> Option<String> {
 }
 
 /// Describes how accepted answers deviate from the contract.
-fn describe_deviation(oddity: ContractDeviation, count: u64) -> String {
-    let problem = match oddity {
-        ContractDeviation::UntrustedStatus(status) => return describe_untrusted(status, count),
+fn describe_deviation(deviation: ContractDeviation, count: u64) -> String {
+    let problem = match deviation {
+        ContractDeviation::UntrustedStatus(status) => return describe_untrusted_status(status, count),
         ContractDeviation::NumericRequestId => "a numeric `request_id` instead of a string",
         ContractDeviation::NegativeMsgId => "a negative `msg_id`",
         ContractDeviation::RepeatedMsgId => "a `msg_id` that another message already has",
@@ -410,7 +410,7 @@ fn describe_deviation(oddity: ContractDeviation, count: u64) -> String {
 }
 
 /// Describes why messages are in doubt after a rate-limit answer, and how to get such messages retried.
-fn describe_untrusted(status: u16, count: u64) -> String {
+fn describe_untrusted_status(status: u16, count: u64) -> String {
     let messages =
         if count == 1 { "1 message is".to_owned() } else { format!("{} messages are", format_thousands(count)) };
     format!(

@@ -168,9 +168,9 @@ impl RunSummary {
 
 impl Tone {
     /// The tone of a run with this stop reason and these counts.
-    pub(super) fn for_run(stopped: Option<StopKind>, counts: &StateCounts) -> Self {
+    pub(super) fn for_run(stop: Option<StopKind>, counts: &StateCounts) -> Self {
         let any = |states: &[RowState]| states.iter().any(|state| counts.get(*state) > 0);
-        match stopped {
+        match stop {
             Some(StopKind::StopRequested | StopKind::Interrupted(_) | StopKind::Window) => Self::Caution,
             None | Some(StopKind::Limit) if any(&IN_DOUBT_STATES) || any(&FAILED_STATES) => Self::Caution,
             None | Some(StopKind::Limit) => Self::Good,

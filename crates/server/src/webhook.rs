@@ -74,7 +74,7 @@ async fn post_message_receipt(
     body: Body,
 ) -> Response {
     let Some(id) = state.receiver.verify_path(WebhookPath { run: &run, id: &id, mac: &mac }) else {
-        return state.reject_forged(peer, &headers);
+        return state.reject_forged_webhook(peer, &headers);
     };
     let body = match read_body(body).await {
         Ok(body) => body,
@@ -112,7 +112,7 @@ async fn post_account_notice(
     body: Body,
 ) -> Response {
     if !state.receiver.is_account_mac(&mac) {
-        return state.reject_forged(peer, &headers);
+        return state.reject_forged_webhook(peer, &headers);
     }
     if let Some(challenge) = headers.get(WEBHOOK_TEST_HEADER) {
         let challenge = challenge.to_str().ok().filter(|challenge| challenge.len() <= MAX_CHALLENGE_BYTES);
@@ -144,7 +144,7 @@ async fn read_body(body: Body) -> Result<Vec<u8>, Response> {
 
 impl WebhookState {
     /// Answers a webhook to a forged address with 404, or with 429 if the sender sends too many forged webhooks.
-    fn reject_forged(&self, peer: SocketAddr, headers: &HeaderMap) -> Response {
+    fn reject_forged_webhook(&self, peer: SocketAddr, headers: &HeaderMap) -> Response {
         let is_within_limit = self.forgeries.charge_sender(self.proxies.client_address(peer, headers));
         let (result, status) = match is_within_limit {
             true => (ReceiptResult::Forged, StatusCode::NOT_FOUND),
@@ -178,7 +178,7 @@ impl WebhookState {
 pub struct TrustedProxies(Vec<IpNet>);
 
 impl TrustedProxies {
-    /// Trusts the proxies of these networks.
+    /// Creates the list of trusted proxies: all addresses in these networks.
     pub fn new(networks: Vec<IpNet>) -> Self {
         Self(networks)
     }
@@ -394,8 +394,8 @@ fn run_age(run: &Run, now: Timestamp) -> Duration {
 }
 
 /// Logs the error if an update failed. The update is tried again later.
-fn log_failure(ended: Result<(), Error>) {
-    if let Err(error) = ended {
+fn log_failure(result: Result<(), Error>) {
+    if let Err(error) = result {
         tracing::warn!("the delivery status of messages cannot be updated: {error}");
     }
 }

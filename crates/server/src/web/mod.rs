@@ -49,14 +49,14 @@ const POLICY: &str =
 /// Joins the routers of the dashboard's listener, and adds host allowlists and security headers.
 ///
 /// `app` has the pages and the API. `monitoring` needs no sign-in, so it is not available under the `published` host.
-pub fn dashboard_router(app: Router, monitoring: Router, listen: SocketAddr, published: Option<&str>) -> Router {
-    let check = |hosts| middleware::from_fn_with_state(Arc::new(hosts), check_host);
+pub fn build_dashboard_router(app: Router, monitoring: Router, listen: SocketAddr, published: Option<&str>) -> Router {
+    let check = |hosts| middleware::from_fn_with_state(Arc::new(hosts), check_host_and_add_headers);
     let app = app.fallback(|| async { StatusCode::NOT_FOUND }).layer(check(Hosts::new(listen, published)));
     app.merge(monitoring.route_layer(check(Hosts::new(listen, None))))
 }
 
 /// Responds with 404 to requests that the host allowlist does not allow, and adds security headers to every response.
-async fn check_host(State(hosts): State<Arc<Hosts>>, request: Request, next: Next) -> Response {
+async fn check_host_and_add_headers(State(hosts): State<Arc<Hosts>>, request: Request, next: Next) -> Response {
     let mut answer = match hosts.allows(request.headers()) {
         true => next.run(request).await,
         false => StatusCode::NOT_FOUND.into_response(),

@@ -94,7 +94,7 @@ async fn run_that_began_before_the_activation_is_not_resumed() {
         if activates_again {
             setup.activate().await.unwrap();
         }
-        setup.run_for(Duration::from_secs(600)).await;
+        setup.run_daemon_for(Duration::from_secs(600)).await;
         assert_eq!(setup.fired_occurrences().is_empty(), activates_again);
     }
 }
@@ -112,8 +112,8 @@ async fn waiting_occurrence_is_skipped_after_pause_or_reactivation() {
             tokio::time::sleep(Duration::from_secs(600)).await;
             if pauses {
                 let ledger = &setup.adapters.ledger;
-                assert!(ledger.update_schedules(order_sale(ScheduleOrder::Pause)).await.unwrap());
-                assert!(ledger.update_schedules(order_sale(ScheduleOrder::Resume { since: now() })).await.unwrap());
+                assert!(ledger.update_schedules(sale_update(ScheduleOrder::Pause)).await.unwrap());
+                assert!(ledger.update_schedules(sale_update(ScheduleOrder::Resume { since: now() })).await.unwrap());
             } else {
                 setup.activate().await.unwrap();
             }
@@ -179,18 +179,18 @@ async fn changed_campaign_fires_only_after_reactivation() {
     let daily = "timezone: UTC\nschedule: { every: day 10:00 }";
     let setup = TestSetup::new(daily);
     setup.activate().await.unwrap();
-    setup.run_for(DAY).await;
+    setup.run_daemon_for(DAY).await;
     setup.write_campaign(daily, "Something else");
-    setup.run_for(DAY).await;
+    setup.run_daemon_for(DAY).await;
     assert_eq!(setup.fired_occurrences().len(), 1);
     assert_eq!(setup.reported_events(), ["changed: Campaign"], "a new daemon does not know when the old file was due");
     setup.activate().await.unwrap();
-    setup.run_for(DAY).await;
+    setup.run_daemon_for(DAY).await;
     setup.write_file(
         "gateways.yaml",
         "other:\n  base_url: http://127.0.0.1:9\n  api_key: { env: KEY }\n  rate: unlimited\n",
     );
-    setup.run_for(DAY).await;
+    setup.run_daemon_for(DAY).await;
     assert_eq!(setup.fired_occurrences().len(), 3, "another profile changes nothing");
     let daemon = setup.test_daemon(setup.fake_starter(Duration::from_secs(1)));
     let changing = async {
@@ -204,7 +204,7 @@ async fn changed_campaign_fires_only_after_reactivation() {
     assert_eq!(setup.fired_occurrences().len(), 3);
 }
 
-fn order_sale(order: ScheduleOrder) -> ScheduleUpdate {
+fn sale_update(order: ScheduleOrder) -> ScheduleUpdate {
     ScheduleUpdate::Order { name: "sale".to_owned(), order }
 }
 
@@ -219,10 +219,10 @@ async fn occurrence_is_skipped_during_a_run_or_a_pause() {
     let busy = |hour: u8| format!("2026-12-01 {hour:02}:00 skipped after 0: the campaign was still being sent");
     assert_eq!(setup.reported_events(), [busy(2), busy(4)]);
     let ledger = Arc::clone(&setup.adapters.ledger);
-    assert!(ledger.update_schedules(order_sale(ScheduleOrder::Pause)).await.unwrap());
-    setup.run_for(DAY).await;
-    assert!(ledger.update_schedules(order_sale(ScheduleOrder::Resume { since: now() })).await.unwrap());
-    setup.run_for(Duration::from_secs(3600)).await;
+    assert!(ledger.update_schedules(sale_update(ScheduleOrder::Pause)).await.unwrap());
+    setup.run_daemon_for(DAY).await;
+    assert!(ledger.update_schedules(sale_update(ScheduleOrder::Resume { since: now() })).await.unwrap());
+    setup.run_daemon_for(Duration::from_secs(3600)).await;
     assert_eq!(
         (setup.fired_occurrences().len(), setup.reported_events().len()),
         (3, 2),
@@ -294,7 +294,7 @@ async fn grace_period_counts_from_due_time_or_list_arrival() {
         let list = fs::File::options().write(true).open(setup.folder.path().join("sale.csv")).unwrap();
         list.set_modified(arrived.parse::<jiff::Timestamp>().unwrap().into()).unwrap();
         set_clock(serves);
-        setup.run_for(Duration::from_secs(600)).await;
+        setup.run_daemon_for(Duration::from_secs(600)).await;
         assert_eq!(setup.reported_events(), events.as_slice(), "{arrived}, {serves}");
         assert_eq!(setup.fired_occurrences().len(), usize::from(events.is_none()), "{arrived}, {serves}");
     }
@@ -347,7 +347,7 @@ async fn restarted_daemon_begins_a_recorded_run_within_grace() {
         setup.adapters.ledger.create_run(&new_run(), Some(&occurrence)).await.unwrap().unwrap();
         tokio::time::sleep(Duration::from_secs(absence)).await;
         for _ in 0..2 {
-            setup.run_for(Duration::from_secs(3_600)).await;
+            setup.run_daemon_for(Duration::from_secs(3_600)).await;
         }
         assert_eq!(setup.fired_occurrences().len(), fires, "{absence}: {:?}", setup.reported_events());
         assert_eq!(setup.reported_events(), events.as_slice(), "{absence}: it is reported once");
@@ -411,7 +411,8 @@ async fn unapproved_occurrence_waits_a_day_or_until_the_next() {
 /// The occurrences computed by `tests/schedules/judge.py`.
 const GOLDEN: &str = include_str!("../../../../../tests/schedules/golden.txt");
 
-/// The years of the golden file, with the number of their occurrences and a hash of them.
+/// The lines of the golden file that summarize a year: the year, the time zone, the cron expression, the number of
+/// occurrences and their hash.
 fn golden_years() -> Vec<(i16, &'static str, &'static str, usize, &'static str)> {
     let year = |line: &'static str| {
         let [year, zone, cron, count, hash] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
@@ -436,7 +437,7 @@ async fn year_of_occurrences_matches_the_golden_file() {
         let setup = TestSetup::new(&format!("timezone: {zone}\nschedule: {{ cron: \"{line}\" }}"));
         setup.activate().await.expect("an active schedule");
         let days = if year % 4 == 0 { 366 } else { 365 };
-        setup.run_for(days * DAY).await;
+        setup.run_daemon_for(days * DAY).await;
         let text: String = setup.fired_occurrences().iter().fold(String::new(), |text, one| text + one + "\n");
         let mut digest = String::new();
         Sha256::digest(text).iter().for_each(|byte| write!(digest, "{byte:02x}").expect("a string"));

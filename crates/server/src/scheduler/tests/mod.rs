@@ -104,8 +104,8 @@ impl TestSetup {
         Arc::new(FakeStarter { ledger, fired, duration })
     }
 
-    /// Runs a daemon for this long; each start takes a second.
-    async fn run_for(&self, time: Duration) {
+    /// Runs a daemon for `time`, with a fake starter that needs one second for each occurrence.
+    async fn run_daemon_for(&self, time: Duration) {
         let daemon = self.test_daemon(self.fake_starter(Duration::from_secs(1)));
         daemon.run_until_shutdown(tokio::time::sleep(time)).await.expect("a ledger");
     }

@@ -13,20 +13,21 @@ const BACK_TO: [&str; 2] = ["2026-12-01T10:00:03Z", "2026-12-01T09:59:50Z"];
 
 const FIRED: [&str; 1] = ["2026-12-01T10:00Z\t2026-12-01 10:00"];
 
-/// Runs a daemon until ten seconds after 10:00, sets the clock back, and acts half a minute later.
+/// Runs a daemon until ten seconds after 10:00, sets the clock back to `earlier_time`, and awaits `action` half a
+/// minute later. The daemon then runs for another ten minutes.
 async fn run_with_clock_set_back(
     setup: &TestSetup,
     starter: Arc<dyn Starter>,
-    back: &str,
-    then: impl Future<Output = ()>,
+    earlier_time: &str,
+    action: impl Future<Output = ()>,
 ) {
     let refresh = Duration::from_secs(1);
     let daemon = Daemon { refresh, ..setup.test_daemon(starter) };
     let stop = async {
         tokio::time::sleep(Duration::from_secs(70)).await;
-        set_clock(back);
+        set_clock(earlier_time);
         tokio::time::sleep(Duration::from_secs(30)).await;
-        then.await;
+        action.await;
         tokio::time::sleep(Duration::from_secs(600)).await;
     };
     daemon.run_until_shutdown(stop).await.expect("a ledger");

@@ -279,12 +279,12 @@ struct AxisMark {
 /// The share of its slot that a column fills, in thousandths.
 const FILLED: u32 = 680;
 
-/// Draws a column chart; `write` formats the numbers along the axis.
-pub fn draw_columns(input: ColumnInput, write: impl Fn(u64) -> String) -> ColumnChart {
+/// Draws a column chart; `format_number` formats the numbers along the axis.
+pub fn draw_columns(input: ColumnInput, format_number: impl Fn(u64) -> String) -> ColumnChart {
     let ColumnInput { series, columns } = input;
     let total = |values: &[u64]| values.iter().fold(0_u64, |sum, value| sum.saturating_add(*value));
     let max_total = columns.iter().map(|(_, values)| total(values)).max().unwrap_or_default();
-    let (top, marks) = number_axis(max_total, write);
+    let (top, marks) = number_axis(max_total, format_number);
     let pixels = |value: u64| u32::try_from(u128::from(value) * u128::from(HEIGHT) / u128::from(top)).unwrap_or(HEIGHT);
     let count = u32::try_from(columns.len().max(1)).unwrap_or(1);
     let place = 1_000 / count;

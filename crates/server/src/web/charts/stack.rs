@@ -76,8 +76,8 @@ pub struct Series {
     pub path: String,
 }
 
-/// Draws a stacked area chart; `write` formats the numbers along the axis.
-pub fn draw_stack(input: StackInput<'_>, write: impl Fn(u64) -> String) -> StackChart {
+/// Draws a stacked area chart; `format_number` formats the numbers along the axis.
+pub fn draw_stack(input: StackInput<'_>, format_number: impl Fn(u64) -> String) -> StackChart {
     let points = input.points.max(1);
     let mut bottoms = vec![0_u64; points];
     let mut layers = Vec::with_capacity(input.kinds.len());
@@ -95,7 +95,7 @@ pub fn draw_stack(input: StackInput<'_>, write: impl Fn(u64) -> String) -> Stack
     let max_total = bottoms.iter().copied().max().unwrap_or_default();
     // A line far above all values would flatten the chart, so only the text mentions it.
     let visible_limit = input.allowed.filter(|allowed| *allowed > 0 && *allowed / 4 <= max_total);
-    let (top, rows) = number_axis(max_total.max(visible_limit.unwrap_or_default()), &write);
+    let (top, rows) = number_axis(max_total.max(visible_limit.unwrap_or_default()), &format_number);
     let y = |value: u64| HEIGHT - height_of(value, top);
     let tops: Vec<Vec<u64>> = layers.iter().skip(1).map(|(.., bottoms)| bottoms.clone()).chain([bottoms]).collect();
     let series = layers.into_iter().zip(tops).map(|((label, class, sum, bottoms), above)| {
@@ -110,13 +110,13 @@ pub fn draw_stack(input: StackInput<'_>, write: impl Fn(u64) -> String) -> Stack
     let is_labelled = |at: u32| rows.iter().any(|row| row.y == at);
     let line = |allowed: u64| {
         let at = y(allowed);
-        HeightMark { y: at, label: if is_labelled(at) { String::new() } else { write(allowed) } }
+        HeightMark { y: at, label: if is_labelled(at) { String::new() } else { format_number(allowed) } }
     };
     StackChart {
         series,
         width: points,
         height: HEIGHT,
-        columns: time_axis(input.from, input.to, input.zone),
+        columns: time_ticks(input.from, input.to, input.zone),
         allowed: visible_limit.map(line).into_iter().collect(),
         rows,
     }
@@ -177,11 +177,11 @@ impl Tick {
 }
 
 /// Returns the top of an axis for values up to `max`, and ticks at round numbers.
-pub(super) fn number_axis(max: u64, write: impl Fn(u64) -> String) -> (u64, Vec<Tick>) {
+pub(super) fn number_axis(max: u64, format_number: impl Fn(u64) -> String) -> (u64, Vec<Tick>) {
     let step = round_step(max.max(1).div_ceil(4));
     let top = max.max(1).div_ceil(step).saturating_mul(step);
     let steps = top / step;
-    let tick = |number: u64| Tick::new(Length::from_share(number, steps), write(number.saturating_mul(step)));
+    let tick = |number: u64| Tick::new(Length::from_share(number, steps), format_number(number.saturating_mul(step)));
     (top, (0..=steps).map(tick).collect())
 }
 
@@ -223,7 +223,7 @@ const STEPS: [(i64, i64, Unit); 17] = [
 const MAX_MARKS: i64 = 5;
 
 /// The ticks at round local times between two moments.
-pub(super) fn time_axis(from: Timestamp, to: Timestamp, zone: &TimeZone) -> Vec<Tick> {
+pub(super) fn time_ticks(from: Timestamp, to: Timestamp, zone: &TimeZone) -> Vec<Tick> {
     let seconds = to.as_second().saturating_sub(from.as_second()).max(1);
     let fitting = STEPS.into_iter().find(|(step, ..)| seconds / step < MAX_MARKS);
     let Some((_, count, unit)) = fitting else { return Vec::new() };
@@ -335,7 +335,7 @@ mod axis_tests {
             from in 0..4_000_000_000_i64, seconds in prop_oneof![0..1_000_i64, 0..100_000_000_i64],
         ) {
             let [from, to] = [from, from + seconds].map(|second| Timestamp::from_second(second).unwrap());
-            let marks = time_axis(from, to, &TimeZone::get("Europe/Kyiv").unwrap());
+            let marks = time_ticks(from, to, &TimeZone::get("Europe/Kyiv").unwrap());
             prop_assert!(marks.len() <= 8, "{marks:?}");
             prop_assert!(marks.iter().all(|mark| mark.at <= Length(1_000)));
             prop_assert!(marks.windows(2).all(|pair| pair[0].at <= pair[1].at));
@@ -346,7 +346,7 @@ mod axis_tests {
     fn ticks_follow_the_time_zone_across_clock_changes() {
         let kyiv = TimeZone::get("Europe/Kyiv").unwrap();
         let marks = |from: &str, to: &str| -> Vec<String> {
-            time_axis(from.parse().unwrap(), to.parse().unwrap(), &kyiv).into_iter().map(|mark| mark.label).collect()
+            time_ticks(from.parse().unwrap(), to.parse().unwrap(), &kyiv).into_iter().map(|mark| mark.label).collect()
         };
         assert_eq!(
             marks("2026-11-21T07:00:00Z", "2026-11-21T07:20:00Z"),

@@ -78,7 +78,7 @@ impl MessageView {
     }
 }
 
-/// Collects at most `most` messages of the given rows of a run's list; rows without a message are skipped.
+/// Collects up to `max` messages of the given rows of a run's list; rows without a message are skipped.
 ///
 /// # Errors
 /// If the list is damaged.
@@ -86,7 +86,7 @@ pub(super) fn collect_run_messages<R: Read>(
     prepared: &mut CompiledCampaign<R>,
     brief: &CampaignBrief,
     rows: &RowSet,
-    most: usize,
+    max: usize,
     unmasked: bool,
 ) -> Result<Vec<MessageView>, Error> {
     let (arms, none) = (brief.list_arms(), ExcludedRows::default());
@@ -98,7 +98,7 @@ pub(super) fn collect_run_messages<R: Read>(
             views.push(view);
         }
     };
-    let read = preview_marked_rows(prepared, &none, Some(rows), most, show);
+    let read = preview_marked_rows(prepared, &none, Some(rows), max, show);
     read.map_err(|finding| Error::Findings(vec![*finding]))?;
     Ok(views)
 }
@@ -117,7 +117,7 @@ pub(super) fn collect_messages(
     inputs: &Inputs,
     excluded: &ExcludedRows,
     findings: &[Finding],
-    shown: MessageSelection<'_>,
+    selection: MessageSelection<'_>,
     words: &PageWords,
 ) -> Result<CampaignMessages, Error> {
     let arms = inputs.campaign.brief.list_arms();
@@ -127,7 +127,7 @@ pub(super) fn collect_messages(
         let mut view = MessageView::empty(row);
         match message {
             Ok(message) => {
-                view.set_message(&message, &arms, shown.unmasked);
+                view.set_message(&message, &arms, selection.unmasked);
                 if let Some(arm) = arms.get(message.arm) {
                     attach_findings(&mut view.phones, arm, &mut other_findings, &inputs.campaign.places);
                 }
@@ -136,10 +136,10 @@ pub(super) fn collect_messages(
         }
         views.push(view);
     };
-    let read = preview_marked_rows(&mut inputs.compile_campaign()?, excluded, shown.rows, shown.most, show);
+    let read = preview_marked_rows(&mut inputs.compile_campaign()?, excluded, selection.rows, selection.most, show);
     read.map_err(|finding| Error::Findings(vec![*finding]))?;
-    if shown.rows.is_none() && views.iter().all(|view| view.phones.is_empty()) {
-        add_messages_of_skipped_rows(inputs, &mut views, shown)?;
+    if selection.rows.is_none() && views.iter().all(|view| view.phones.is_empty()) {
+        add_messages_of_skipped_rows(inputs, &mut views, selection)?;
     }
     Ok(CampaignMessages {
         shown: views,
@@ -151,17 +151,17 @@ pub(super) fn collect_messages(
 fn add_messages_of_skipped_rows(
     inputs: &Inputs,
     views: &mut [MessageView],
-    shown: MessageSelection<'_>,
+    selection: MessageSelection<'_>,
 ) -> Result<(), Error> {
     let (arms, none) = (inputs.campaign.brief.list_arms(), ExcludedRows::default());
     let mut left = views.iter_mut().peekable();
     let show = |row: Row, message: Result<MarkedMessage, (RowState, &str)>| {
         while left.next_if(|view| view.row < row.get()).is_some() {}
         if let (Some(view), Ok(message)) = (left.next_if(|view| view.row == row.get()), message) {
-            view.set_message(&message, &arms, shown.unmasked);
+            view.set_message(&message, &arms, selection.unmasked);
         }
     };
-    let read = preview_marked_rows(&mut inputs.compile_campaign()?, &none, None, shown.most, show);
+    let read = preview_marked_rows(&mut inputs.compile_campaign()?, &none, None, selection.most, show);
     read.map_err(|finding| Error::Findings(vec![*finding]))?;
     Ok(())
 }
@@ -253,20 +253,21 @@ struct SmsSizeView {
 type Fallbacks = Vec<PhoneView>;
 
 impl PhoneView {
-    /// Builds one view for each channel of a message; `hide` is the recipient's phone number if it must be masked.
-    pub fn from_content(content: &MessageContent<MarkedText>, hide: Option<Phone>) -> Fallbacks {
+    /// Builds one view for each channel of a message; `phone_to_mask` is the recipient's phone number if it must be
+    /// masked.
+    pub fn from_content(content: &MessageContent<MarkedText>, phone_to_mask: Option<Phone>) -> Fallbacks {
         let (stages, of) = (content.stages.iter().enumerate(), content.stages.len());
-        stages.map(|(index, stage)| Self::from_stage(stage, index + 1, of, hide)).collect()
+        stages.map(|(index, stage)| Self::from_stage(stage, index + 1, of, phone_to_mask)).collect()
     }
 
-    fn from_stage(stage: &Stage<MarkedText>, place: usize, of: usize, hide: Option<Phone>) -> Self {
+    fn from_stage(stage: &Stage<MarkedText>, place: usize, stage_count: usize, phone_to_mask: Option<Phone>) -> Self {
         let facts = stage.channel().facts();
         let channel = stage.channel().name();
         let mut view = Self {
             channel,
             class: channel.replace('/', "-"),
             place,
-            of,
+            of: stage_count,
             sender: None,
             body: None,
             attached: Attachments::default(),
@@ -279,11 +280,11 @@ impl PhoneView {
             match value {
                 FieldValue::Text(text) if field.key == "message" && facts.billed_by_part => {
                     view.size = Some(SmsSizeView::from_text(&text.text));
-                    view.body = Some(split_pieces(text, &part_ends(&text.text), hide));
+                    view.body = Some(split_pieces(text, &part_ends(&text.text), phone_to_mask));
                 }
-                FieldValue::Text(text) => view.set_text(field.key, split_pieces(text, &[], hide)),
+                FieldValue::Text(text) => view.set_text(field.key, split_pieces(text, &[], phone_to_mask)),
                 FieldValue::Cards(cards) => {
-                    view.cards = cards.into_iter().map(|card| CardView::from_card(card, hide)).collect()
+                    view.cards = cards.into_iter().map(|card| CardView::from_card(card, phone_to_mask)).collect()
                 }
                 FieldValue::Word(_) | FieldValue::Number(_) | FieldValue::Flag(_) => {}
             }
@@ -318,10 +319,10 @@ impl Attachments {
 }
 
 impl CardView {
-    fn from_card(card: Card<&MarkedText>, hide: Option<Phone>) -> Self {
+    fn from_card(card: Card<&MarkedText>, phone_to_mask: Option<Phone>) -> Self {
         let (mut caption, mut attached) = (None, Attachments::default());
         for (field, text) in card.into_texts() {
-            caption = attached.set_text(field.key, split_pieces(text, &[], hide)).or(caption);
+            caption = attached.set_text(field.key, split_pieces(text, &[], phone_to_mask)).or(caption);
         }
         Self { caption, attached }
     }
@@ -364,12 +365,12 @@ struct TextPiece {
     pub part: Option<usize>,
 }
 
-/// Splits a text into pieces; `parts` are the byte offsets where SMS parts end. `hide` is the recipient's phone number if
-/// it must be masked, as must the phone numbers that come from the row.
-fn split_pieces(text: &MarkedText, parts: &[usize], hide: Option<Phone>) -> TextView {
+/// Splits a text into pieces; `parts` are the byte offsets where SMS parts end. If `phone_to_mask` is given, this phone
+/// number of the recipient and all phone numbers that come from the row are masked.
+fn split_pieces(text: &MarkedText, parts: &[usize], phone_to_mask: Option<Phone>) -> TextView {
     let (text, marks) = (text.text.as_str(), &text.from_row);
     let links = find_links(text);
-    let numbers = hide.map(|phone| find_phone_numbers(text, phone)).unwrap_or_default();
+    let numbers = phone_to_mask.map(|phone| find_phone_numbers(text, phone)).unwrap_or_default();
     // A number that is split between pieces could not be masked, so a cut moves to the end of the number.
     let after_number = |at: usize| numbers.iter().find(|it| it.start < at && at < it.end).map_or(at, |it| it.end);
     let parts: Vec<usize> = parts.iter().map(|end| after_number(*end)).collect();
@@ -383,7 +384,7 @@ fn split_pieces(text: &MarkedText, parts: &[usize], hide: Option<Phone>) -> Text
     for end in cuts {
         let piece = &text[begin..end];
         let has_cells = marks.iter().any(|mark| mark.start < end && begin < mark.end);
-        let piece = match hide {
+        let piece = match phone_to_mask {
             Some(phone) => {
                 let hidden = phone.hide_in_text(piece, &phone.format_masked());
                 if has_cells { mask_phone_numbers(&hidden, phone) } else { hidden.into_owned() }
@@ -444,8 +445,8 @@ fn split_code(message: &str) -> Vec<FindingFragment> {
 const ROW_RULES: [&str; 1] = ["invalid-row"];
 
 impl FindingView {
-    /// Whether the finding has this severity and is not about single rows.
-    pub(in crate::web) fn has_severity(&self, severity: &str) -> bool {
+    /// Whether the finding is counted among those of this severity. Findings about single rows are counted as rows.
+    pub(in crate::web) fn is_counted_as(&self, severity: &str) -> bool {
         self.severity == severity && !ROW_RULES.contains(&self.rule)
     }
 

@@ -107,7 +107,7 @@ pub fn build_preview_view(page: &PreviewPage<'_>, language: PageLanguage) -> Res
 /// neither findings nor skipped rows.
 fn describe_problems(words: &PageWords, skipped: &SkippedRowsTable, findings: &[FindingView]) -> Option<String> {
     // Findings about single rows are counted as rows.
-    let counted = |severity: &str| findings.iter().filter(|finding| finding.has_severity(severity)).count() as u64;
+    let counted = |severity: &str| findings.iter().filter(|finding| finding.is_counted_as(severity)).count() as u64;
     let texts = [
         describe_nonzero(counted("error"), |count| words.count("problems.error", count, &[])),
         describe_nonzero(counted("warning"), |count| words.count("problems.warning", count, &[])),
@@ -213,10 +213,10 @@ pub fn render_plan_page(page: &PlanPage<'_>, language: PageLanguage) -> Result<(
     Ok((html, shown))
 }
 
-/// Returns up to `shown.most` selected rows that get a message, or `None` if no selected row gets one.
-fn first_rows(planned: &RoaringBitmap, shown: MessageSelection<'_>) -> Option<RowSet> {
-    let is_shown = |row: &u32| shown.rows.is_none_or(|rows| rows.contains(Row::new(*row)));
-    let first: Vec<String> = planned.iter().filter(is_shown).take(shown.most).map(|row| row.to_string()).collect();
+/// Returns up to `selection.most` selected rows that get a message, or `None` if no selected row gets one.
+fn first_rows(planned: &RoaringBitmap, selection: MessageSelection<'_>) -> Option<RowSet> {
+    let is_shown = |row: &u32| selection.rows.is_none_or(|rows| rows.contains(Row::new(*row)));
+    let first: Vec<String> = planned.iter().filter(is_shown).take(selection.most).map(|row| row.to_string()).collect();
     first.join(",").parse().ok()
 }
 

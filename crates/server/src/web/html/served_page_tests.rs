@@ -41,7 +41,7 @@ const PAGES: [&str; 22] = [
     "pages/schedule_preview.html",
 ];
 
-/// Sample data for served pages, with this text in place of all foreign texts.
+/// Sample data for served pages, with `cell` in place of every text that does not come from this program.
 fn sample_view(template: &str, cell: &str) -> Json {
     let counts = json!([
         { "state": "accepted", "rows": 41_200, "path": "/runs/sale@1/rows?state=accepted" },

@@ -83,7 +83,7 @@ pub(super) struct RecentActivity {
 }
 
 impl RecentActivity {
-    /// Loads the activity of the last days, or returns `None` while it is still being counted.
+    /// Loads the activity of the last [`SHOWN_DAYS`] days, or returns `None` while it is still being counted.
     ///
     /// # Errors
     /// If the ledger cannot be read.

@@ -121,7 +121,7 @@ impl RunListCache {
         Self { ledger, list: SingleFlightCache::new(RUN_LIST_POLICY) }
     }
 
-    /// The ledger.
+    /// The ledger that the runs are read from.
     pub(in crate::web) fn ledger(&self) -> &dyn Ledger {
         self.ledger.as_ref()
     }

@@ -56,8 +56,8 @@ fn respond(request: &PageRequest, view: Result<ConfirmPageView, PageError>) -> R
     request.respond("pages/confirm.html", view)
 }
 
-/// Loads the run with its current counts; fails unless the visitor may make decisions.
-async fn load_view(request: &mut PageRequest, name: &str) -> Result<RunView, PageError> {
+/// Loads the run with its current counts; fails if the visitor must not make decisions, or if the run was purged.
+async fn load_run_for_decision(request: &mut PageRequest, name: &str) -> Result<RunView, PageError> {
     request.require_decider()?;
     let run = request.find_run(name).await?;
     LedgerError::refuse_purged(&run)?;
@@ -67,7 +67,7 @@ async fn load_view(request: &mut PageRequest, name: &str) -> Result<RunView, Pag
 
 pub(super) async fn confirm_stop(mut request: PageRequest, Path(name): Path<String>) -> Response {
     let view = async {
-        let view = load_view(&mut request, &name).await?;
+        let view = load_run_for_decision(&mut request, &name).await?;
         let words = request.words();
         let effects = match view.status {
             RunStatus::Sending => {
@@ -104,7 +104,7 @@ fn decision_words(words: &PageWords, decision: &str) -> Option<[String; 3]> {
 
 pub(super) async fn confirm_resolve(mut request: PageRequest, Path(name): Path<String>) -> Response {
     let view = async {
-        let view = load_view(&mut request, &name).await?;
+        let view = load_run_for_decision(&mut request, &name).await?;
         let decision = request.query.get("decision").unwrap_or_default().to_owned();
         let invalid = || PageError::InvalidInput(InvalidInput::Decision);
         let [heading, effect, button] = decision_words(request.words(), &decision).ok_or_else(invalid)?;
@@ -155,7 +155,7 @@ async fn find_row(request: &PageRequest, run: &Run, row: &str) -> Result<Row, Pa
 
 pub(super) async fn confirm_reconcile(mut request: PageRequest, Path(name): Path<String>) -> Response {
     let view = async {
-        let view = load_view(&mut request, &name).await?;
+        let view = load_run_for_decision(&mut request, &name).await?;
         let words = request.words();
         let rows = MessageSums::from_counts(&view.counts).doubt;
         let path = run_path(&view.run.name());

@@ -84,8 +84,8 @@ pub(super) async fn resolve_rows(
     request.respond_to_order(result)
 }
 
-/// Checks that the user typed the number of affected rows, even if the command would not ask for this count.
-/// `resolve_doubts` checks the typed count again.
+/// Checks that the user typed the number of affected rows, even for the decision `sent`, for which `campaign resolve`
+/// needs no number. `resolve_doubts` checks the typed count again.
 async fn check_typed_count(
     request: &PageRequest,
     run: &Run,
@@ -113,7 +113,7 @@ pub(super) async fn pause_schedule(
     UrlPath(name): UrlPath<String>,
     DecisionForm(VerifiedForm { request, .. }): DecisionForm,
 ) -> Response {
-    let result = order_schedule(&request, &name, "pause", ScheduleOrder::Pause).await;
+    let result = execute_schedule_order(&request, &name, "pause", ScheduleOrder::Pause).await;
     request.respond_to_order(result)
 }
 
@@ -123,11 +123,11 @@ pub(super) async fn resume_schedule(
     DecisionForm(VerifiedForm { request, .. }): DecisionForm,
 ) -> Response {
     let since = request.pages.now();
-    let result = order_schedule(&request, &name, "resume", ScheduleOrder::Resume { since }).await;
+    let result = execute_schedule_order(&request, &name, "resume", ScheduleOrder::Resume { since }).await;
     request.respond_to_order(result)
 }
 
-async fn order_schedule(
+async fn execute_schedule_order(
     request: &PageRequest,
     name: &str,
     word: &str,
@@ -264,7 +264,8 @@ pub(super) async fn execute_order<T: Send + 'static>(
     executed.map_err(|error| PageError::Failed(format!("an action ended unexpectedly; this is a bug: {error}")))?
 }
 
-/// Whether the order failed and might have been executed nevertheless, rather than being refused.
+/// Whether this error means that the order failed and might have been executed. All other errors mean that the order
+/// was refused.
 fn is_failure(error: &campaign_runs::Error) -> bool {
     matches!(error, campaign_runs::Error::Storage(_) | campaign_runs::Error::Internal(_))
         || matches!(error, campaign_runs::Error::Ledger(error) if !matches!(error, LedgerError::Purged { .. }))

@@ -58,7 +58,8 @@ struct ReplyLine {
 /// Shows the number of recipients who opted out, and the forms that change the list.
 pub(super) async fn show_opt_outs(request: PageRequest) -> Response {
     let view = async {
-        let counts = request.pages.opt_outs.read_days(&request.pages.adapters.ledger, request.pages.now()).await;
+        let counts =
+            request.pages.opt_outs.read_opt_out_days(&request.pages.adapters.ledger, request.pages.now()).await;
         let (counts, problem) = match counts {
             Ok(counts) => (counts, None),
             Err(error) if error.concerns_records() => (None, Some(error.describe_damage())),
@@ -158,7 +159,7 @@ impl OptOutCache {
     ///
     /// # Errors
     /// If the ledger cannot be read.
-    pub(super) async fn read_days(
+    pub(super) async fn read_opt_out_days(
         &self,
         ledger: &Arc<dyn Ledger>,
         now: Timestamp,

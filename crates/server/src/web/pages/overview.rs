@@ -131,7 +131,7 @@ async fn build_view(request: &mut PageRequest) -> Result<OverviewPageView, PageE
     let (activity, replies, opt_outs) = tokio::join!(
         RecentActivity::load(request, &list),
         timeout(READING_TIMEOUT, request.pages.opt_outs.read_replies(&ledger, now)),
-        timeout(READING_TIMEOUT, request.pages.opt_outs.read_days(&ledger, now)),
+        timeout(READING_TIMEOUT, request.pages.opt_outs.read_opt_out_days(&ledger, now)),
     );
     let (activity, replies) = (activity?, replies.ok().transpose()?.flatten());
     let mut matters = find_matters(request, &list, &schedules, activity.as_deref()).await?;
@@ -333,7 +333,7 @@ fn schedule_matter(request: &PageRequest, schedule: &ScheduleView) -> Option<Mat
     Some(Matter { class: "bad", text, english, path: "/schedules".to_owned() })
 }
 
-/// Finds the live runs that expect delivery receipts but have not received any for a while.
+/// Finds the live runs that began a while ago and expect delivery receipts, but have not received any.
 async fn find_runs_without_receipts(list: &RunList, now: Timestamp) -> Result<Vec<&RunView>, PageError> {
     let is_silent = |view: &&RunView| {
         let age = now.duration_since(view.run.began_at);

@@ -387,7 +387,7 @@ impl PageRequest {
     pub(super) fn respond<V: Serialize>(&self, template: &str, view: Result<V, PageError>) -> Response {
         match view.and_then(|view| self.render_page(template, &view)) {
             Ok(page) => Html(page).into_response(),
-            Err(refusal) => self.render_refusal(self.words().say("pages.not-available"), refusal),
+            Err(refusal) => self.render_error_page(self.words().say("pages.not-available"), refusal),
         }
     }
 
@@ -395,17 +395,17 @@ impl PageRequest {
     pub(super) fn respond_to_order(&self, result: Result<String, PageError>) -> Response {
         match result {
             Ok(page) => Redirect::to(&page).into_response(),
-            Err(refusal) => self.render_refusal(self.words().say("pages.action-failed"), refusal),
+            Err(refusal) => self.render_error_page(self.words().say("pages.action-failed"), refusal),
         }
     }
 
     /// Responds with the page for a path that does not exist.
     pub(super) fn respond_not_found(&self) -> Response {
-        self.render_refusal(self.words().say("pages.not-found"), PageError::Unknown)
+        self.render_error_page(self.words().say("pages.not-found"), PageError::Unknown)
     }
 
     /// Renders an error page with this heading. For a missing object, the page has a fixed heading instead.
-    fn render_refusal(&self, heading: &str, refusal: PageError) -> Response {
+    fn render_error_page(&self, heading: &str, refusal: PageError) -> Response {
         let is_missing = matches!(refusal, PageError::Unknown);
         let heading = if is_missing { self.words().say("pages.not-found") } else { heading };
         let ErrorMessage { status, message, english } = refusal.into_message(self.words());
@@ -464,7 +464,7 @@ impl FromRequest<Arc<Pages>> for DecisionForm {
 }
 
 /// Whether a request comes from this server's pages: its origin is the published origin or, over plain HTTP, the
-/// requested host. With a published origin, only hosts of this machine are requested over plain HTTP.
+/// requested host. If there is a published origin, plain HTTP is accepted only for hosts of this machine.
 fn is_same_origin(headers: &HeaderMap, published: Option<&str>) -> bool {
     let mut origins = headers.get_all(ORIGIN).into_iter();
     let (Some(origin), None) = (origins.next().and_then(|origin| origin.to_str().ok()), origins.next()) else {

@@ -355,7 +355,7 @@ impl LivePage {
                     return Some(Event::default().event("gone").data("gone"));
                 }
                 LivePageEvent::Reading => {
-                    if let Some(event) = self.take_changed_parts() {
+                    if let Some(event) = self.render_changed_parts() {
                         return Some(event);
                     }
                 }
@@ -380,7 +380,7 @@ impl LivePage {
     }
 
     /// Renders the parts of the page and returns an event with the changed parts, or `None` if no part changed.
-    fn take_changed_parts(&mut self) -> Option<Event> {
+    fn render_changed_parts(&mut self) -> Option<Event> {
         let reading = match self.readings.borrow_and_update().as_ref()? {
             Ok(reading) => Arc::clone(reading),
             Err(error) => {

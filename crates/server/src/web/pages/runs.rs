@@ -74,7 +74,7 @@ impl MessageSums {
         }
     }
 
-    /// Counts the messages that the gateway answered, accepted or rejected.
+    /// Counts the messages that the gateway accepted or rejected.
     pub(super) fn count_answered(self) -> u64 {
         self.accepted + self.rejected
     }

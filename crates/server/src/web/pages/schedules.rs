@@ -88,17 +88,17 @@ pub(super) struct NextOccurrence {
     path: String,
 }
 
-/// Lists the next `most` occurrences of all active schedules in chronological order.
-pub(super) fn next_occurrences(request: &PageRequest, schedules: &[ScheduleView], most: usize) -> Vec<NextOccurrence> {
+/// Lists up to `max` next occurrences of all active schedules in chronological order.
+pub(super) fn next_occurrences(request: &PageRequest, schedules: &[ScheduleView], max: usize) -> Vec<NextOccurrence> {
     let now = request.pages.now();
     let mut due = Vec::new();
     for view in schedules.iter().filter(|view| view.state == ScheduleStatus::Active) {
         let Some(schedule) = &view.schedule else { continue };
-        let coming = schedule.occurrences_after(now.max(view.since)).take(most);
+        let coming = schedule.occurrences_after(now.max(view.since)).take(max);
         due.extend(coming.map(|occurrence| (occurrence.local_time(), &view.name)));
     }
     due.sort_by_key(|(at, name)| (at.timestamp(), (*name).clone()));
-    let next = due.into_iter().take(most).map(|(at, name)| NextOccurrence {
+    let next = due.into_iter().take(max).map(|(at, name)| NextOccurrence {
         when: request.format_moment_in(at.time_zone(), at.timestamp()),
         name: name.clone(),
         path: schedule_path(name),

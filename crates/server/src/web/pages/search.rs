@@ -109,12 +109,12 @@ async fn respond_to_search(mut request: PageRequest, run: Option<String>, query:
 async fn find_in_run(request: &mut PageRequest, name: &str, query: &str) -> Result<SearchOutcome, PageError> {
     let run = request.find_run(name).await?;
     LedgerError::refuse_purged(&run)?;
-    if let Some(row) = resolve_row(&run, query) {
+    if let Some(row) = find_row_by_query(&run, query) {
         return Ok(SearchOutcome::Page(format!("{}/rows/{row}", run_path(name))));
     }
     let copies = load_copies(request.ledger(), &run).await?;
     let region = FrozenInputs::from_copies(&copies)?.brief.region;
-    let Ok(phone) = parse_phone_number(query, region).or_else(|_| parse_international(query)) else {
+    let Ok(phone) = parse_phone_number(query, region).or_else(|_| parse_international_number(query)) else {
         return find_anywhere(request, query).await;
     };
     let mut view = load_phone_view(request, phone).await?;
@@ -127,7 +127,7 @@ async fn find_anywhere(request: &mut PageRequest, query: &str) -> Result<SearchO
     if let Some(path) = find_page(&list, query) {
         return Ok(SearchOutcome::Page(path));
     }
-    if let Ok(phone) = parse_international(query) {
+    if let Ok(phone) = parse_international_number(query) {
         return Ok(SearchOutcome::Results(find_phone(request, &list, phone).await?));
     }
     let campaigns = find_campaigns(&list, query);
@@ -137,12 +137,12 @@ async fn find_anywhere(request: &mut PageRequest, query: &str) -> Result<SearchO
     Ok(SearchOutcome::Results(SearchPageView { searched: true, campaigns, ..SearchPageView::default() }))
 }
 
-fn parse_international(query: &str) -> Result<Phone, ()> {
+fn parse_international_number(query: &str) -> Result<Phone, ()> {
     parse_phone_number(&format!("+{}", query.trim_start_matches('+')), None).map_err(drop)
 }
 
 /// Finds a row of the run by message ID or row number; the ID takes precedence.
-fn resolve_row(run: &Run, query: &str) -> Option<Row> {
+fn find_row_by_query(run: &Run, query: &str) -> Option<Row> {
     let number: u64 = query.parse().ok()?;
     let row_by_id = MessageId::new(number).and_then(|id| run.find_row(id));
     let row_by_number = u32::try_from(number).ok().map(Row::new);

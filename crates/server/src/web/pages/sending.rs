@@ -150,7 +150,7 @@ async fn load_samples(request: &PageRequest, run: &Run, preview: &RetryPreview) 
     run_blocking(move || FirstMessages::read_rows(&frozen.brief, prepared, &rows, false)).await.ok()?.ok()
 }
 
-/// Orders a retry, and waits until it begins or is refused.
+/// Starts a retry, and waits for a limited time until it begins or is refused.
 pub(super) async fn retry_run(
     Path(name): Path<String>,
     DecisionForm(VerifiedForm { mut request, fields }): DecisionForm,

@@ -83,14 +83,14 @@ pub(super) async fn sign_out(State(pages): State<Arc<Pages>>, form: VerifiedForm
     }
 }
 
-fn with_session_cookie(pages: &Pages, mut answer: Response, session: &str, seconds: i64) -> Response {
+fn with_session_cookie(pages: &Pages, mut response: Response, session: &str, seconds: i64) -> Response {
     let secure = if pages.is_secure() { "; Secure" } else { "" };
     let name = pages.cookie_name();
     let cookie = format!("{name}={session}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}");
     match HeaderValue::from_str(&cookie) {
         Ok(cookie) => {
-            answer.headers_mut().insert(SET_COOKIE, cookie);
-            answer
+            response.headers_mut().insert(SET_COOKIE, cookie);
+            response
         }
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }

@@ -25,7 +25,7 @@ fn sample_view(rows: &[RowCase], language: PageLanguage) -> RunPageView {
         .to_view(language)
 }
 
-/// A run whose gateway answered with this text.
+/// The view of a run in which every external text, such as a skip reason or an error of the gateway, is `words`.
 pub(in crate::web) fn sample_with_text(words: &str) -> RunPageView {
     let rejected_row = RowCase::Sent(OperationOutcome::Rejected { error: words.into() }, Vec::new());
     let failed = vec![(Some(Channel::Viber), Status::Other(words.into()), Some(words.into()))];

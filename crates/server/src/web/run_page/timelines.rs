@@ -69,9 +69,9 @@ fn channel_name(words: &PageWords, channel: Option<Channel>) -> String {
 }
 
 /// The CSS class of a channel, as a first choice or as a fallback.
-fn channel_class(arrived: ArrivalKind) -> String {
-    let channel = arrived.channel.map_or_else(|| "none".to_owned(), |channel| channel.name().replace('/', "-"));
-    let fallback = if arrived.first == Some(false) { " fallback" } else { "" };
+fn channel_class(arrival: ArrivalKind) -> String {
+    let channel = arrival.channel.map_or_else(|| "none".to_owned(), |channel| channel.name().replace('/', "-"));
+    let fallback = if arrival.first == Some(false) { " fallback" } else { "" };
     format!("c-{channel}{fallback}")
 }
 
@@ -111,7 +111,7 @@ impl RunPage<'_> {
         &self,
         words: &PageWords,
         timeline: &Timeline<K>,
-        named: impl Fn(K) -> (String, String),
+        label_and_class: impl Fn(K) -> (String, String),
         is_upper: impl Fn(K) -> bool,
         allowed: Option<u64>,
         label: &str,
@@ -123,7 +123,7 @@ impl RunPage<'_> {
             let count = |(place, point): (i64, TimelinePoint<'_, K>)| {
                 Some((usize::try_from(place).ok()?, *point.counts.get(kind)?))
             };
-            let (label, class) = named(*kind);
+            let (label, class) = label_and_class(*kind);
             LayerInput { label, class, counts: timeline.points().filter_map(count).collect() }
         };
         let points = usize::try_from(timeline.count_points()).unwrap_or_default();

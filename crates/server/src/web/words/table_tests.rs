@@ -58,7 +58,7 @@ fn word_kinds() -> BTreeMap<&'static str, Vec<String>> {
     ])
 }
 
-/// The confirmations of actions.
+/// The words of the kind `confirmation`: each names a message about the result of an action.
 fn confirmations() -> Vec<String> {
     let for_runs =
         ["stop", "not-sending", "resolve", "reconcile", "reconciling", "retry", "retry-preparing", "test", "testing"];
@@ -66,7 +66,7 @@ fn confirmations() -> Vec<String> {
     for_runs.into_iter().chain(others).map(str::to_owned).collect()
 }
 
-/// All fixed skip reasons, without those that name a value of the row.
+/// All skip reasons with a fixed text. Reasons that contain a value of the row are not included.
 fn skip_reasons() -> Vec<String> {
     let list_reasons = [ALREADY_SENT, MIGHT_BE_SENT, DUPLICATE, EXCLUDED, HOLDOUT, FILTERED];
     let consent_reasons = [NO_CONSENT, CONSENT_EXPIRED];
