@@ -1,21 +1,23 @@
 //! Suppression files under `suppress`: opt-outs that the ledger does not have. A run reads files again that change while
-//! it sends, or while it waits for its window or for the next day.
+//! it sends, or while it waits for its window or for the next day. So does each worker of a shared run.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use roaring::RoaringTreemap;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::{Instant, sleep};
 
 use super::launch::Session;
 use super::opt_outs::is_other_column;
 use super::{Error, Inputs, run_blocking};
 use campaign_content::audience::{NumberColumns, PhoneProblem, decode_table};
-use campaign_core::domain::{Phone, Purpose, Region, Row, choose_plural, format_count};
+use campaign_core::domain::{Phone, Region, Row, choose_plural, format_count};
 use campaign_core::finding::{Finding, SourceLocation, rules};
 use campaign_engine::delivery::{LateOptOuts, OptedOutFuture};
-use campaign_manifest::{Campaign, FileState, Profile, SuppressionFile, describe_unopened_file};
+use campaign_manifest::{
+    Campaign, CampaignBrief, FileState, Profile, SendingTerms, SuppressionFile, describe_unopened_file,
+};
 
 /// The header of the phone column in an empty file.
 const DEFAULT_HEADER: &str = "phone";
@@ -37,10 +39,8 @@ pub(super) struct FileOptOuts {
 /// # Errors
 /// If files are missing, unreadable or without phone numbers. In these cases, nothing is sent.
 pub(super) fn read_suppressed(campaign: &Campaign, profile: Option<&Profile>) -> Result<FileOptOuts, Vec<Finding>> {
-    if campaign.brief.purpose == Purpose::Service {
-        return Ok(FileOptOuts::default());
-    }
-    read_files(list_files(campaign, profile), campaign.brief.region, |key| campaign.places.locate_key(key))
+    let place = |key: &str| campaign.places.locate_key(key);
+    read_files(campaign.suppression_files(profile), campaign.brief.region, place)
 }
 
 /// Reads the suppression files of a profile, for a marketing message without a campaign. National numbers in the files
@@ -102,14 +102,9 @@ fn read_files<'f>(
     if errors.is_empty() { Ok(suppressed) } else { Err(errors) }
 }
 
-/// Lists the suppression files of a campaign and its profile.
-fn list_files<'f>(campaign: &'f Campaign, profile: Option<&'f Profile>) -> impl Iterator<Item = &'f SuppressionFile> {
-    campaign.suppress.iter().chain(profile.into_iter().flat_map(|profile| &profile.suppress))
-}
-
-/// The states of the suppression files of a campaign and its profile.
-pub(super) fn find_file_states(campaign: &Campaign, profile: Option<&Profile>) -> FileStates {
-    list_files(campaign, profile).map(|file| file.file.read_state()).collect()
+/// The states of suppression files.
+pub(super) fn find_file_states<'f>(files: impl Iterator<Item = &'f SuppressionFile>) -> FileStates {
+    files.map(|file| file.file.read_state()).collect()
 }
 
 impl Session {
@@ -190,9 +185,11 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// The states of suppression files. `None` for a file that cannot be opened.
 pub(super) type FileStates = Vec<Option<FileState>>;
 
-/// Rereads the suppression files of a campaign and its profile if they have changed.
+/// Rereads suppression files if they have changed.
 pub(super) struct SuppressionWatch {
-    inputs: Arc<Inputs>,
+    files: Arc<[SuppressionFile]>,
+    /// The region of national numbers.
+    region: Option<Region>,
     known: Mutex<KnownOptOuts>,
 }
 
@@ -208,20 +205,43 @@ struct KnownOptOuts {
 
 impl SuppressionWatch {
     /// Watches the files from the time at which these inputs first read them. `None` if no file applies.
-    pub(super) fn start(inputs: &Arc<Inputs>) -> Option<Arc<dyn LateOptOuts>> {
-        let files = find_file_states(&inputs.campaign, inputs.destination.profile());
-        if inputs.campaign.brief.purpose == Purpose::Service || files.is_empty() {
-            return None;
-        }
-        let states = inputs.suppression.get().cloned();
-        let known = KnownOptOuts { numbers: RoaringTreemap::new(), states, checked_at: None };
-        Some(Arc::new(Self { inputs: Arc::clone(inputs), known: Mutex::new(known) }))
+    pub(super) fn start(inputs: &Inputs) -> Option<Arc<dyn LateOptOuts>> {
+        let files = inputs.campaign.suppression_files(inputs.destination.profile()).cloned().collect();
+        Some(Arc::new(Self::new(files, &inputs.campaign.brief, inputs.suppression.get().cloned())?))
     }
 
-    /// Reads the files if they have changed since they were last read.
-    async fn update(&self, known: &mut KnownOptOuts) -> Result<(), String> {
+    /// Watches the files that applied where a shared run was started, and those of this worker's profile. `None` if no
+    /// file applies.
+    ///
+    /// # Errors
+    /// If a file cannot be used on this machine. The worker could then send to recipients who have opted out.
+    pub(super) async fn start_for_worker(
+        terms: &SendingTerms,
+        brief: &CampaignBrief,
+        profile: &Profile,
+    ) -> Result<Option<Arc<dyn LateOptOuts>>, String> {
+        let mut files = terms.policy.suppress.clone();
+        for file in profile.suppress.iter().filter(|_| brief.purpose.is_marketing()) {
+            let file = SuppressionFile { file: file.file.to_absolute(), ..file.clone() };
+            if !files.contains(&file) {
+                files.push(file);
+            }
+        }
+        let Some(watch) = Self::new(files, brief, None) else { return Ok(None) };
+        drop(watch.update().await?);
+        Ok(Some(Arc::new(watch)))
+    }
+
+    fn new(files: Vec<SuppressionFile>, brief: &CampaignBrief, states: Option<FileStates>) -> Option<Self> {
+        let known = KnownOptOuts { numbers: RoaringTreemap::new(), states, checked_at: None };
+        (!files.is_empty()).then(|| Self { files: files.into(), region: brief.region, known: Mutex::new(known) })
+    }
+
+    /// Reads the files if they have changed since they were last read. Returns the opt-outs.
+    async fn update(&self) -> Result<MutexGuard<'_, KnownOptOuts>, String> {
+        let mut known = self.known.lock().await;
         if known.checked_at.is_some_and(|at| at.elapsed() < CHECK_INTERVAL) {
-            return Ok(());
+            return Ok(known);
         }
         let states = match self.read_changed(known.states.clone()).await {
             Err(_) => {
@@ -235,19 +255,18 @@ impl SuppressionWatch {
             known.states = Some(states);
         }
         known.checked_at = Some(Instant::now());
-        Ok(())
+        Ok(known)
     }
 
     /// Reads the files if their states differ from `known`.
     async fn read_changed(&self, known: Option<FileStates>) -> Result<Option<(FileStates, RoaringTreemap)>, String> {
-        let inputs = Arc::clone(&self.inputs);
+        let (files, region) = (Arc::clone(&self.files), self.region);
         let read = run_blocking(move || {
-            let profile = inputs.destination.profile();
-            let states = find_file_states(&inputs.campaign, profile);
+            let states = find_file_states(files.iter());
             if known.as_ref() == Some(&states) {
                 return Ok(None);
             }
-            let read = read_suppressed(&inputs.campaign, profile).map_err(|findings| describe_findings(&findings))?;
+            let read = read_files(files.iter(), region, |_| None).map_err(|findings| describe_findings(&findings))?;
             Ok(Some((states, read.numbers)))
         });
         read.await.map_err(|error| error.to_string())?
@@ -257,8 +276,7 @@ impl SuppressionWatch {
 impl LateOptOuts for SuppressionWatch {
     fn find_opted_out(&self, phones: Vec<Phone>) -> OptedOutFuture<'_> {
         Box::pin(async move {
-            let mut known = self.known.lock().await;
-            self.update(&mut known).await?;
+            let known = self.update().await?;
             Ok(phones.into_iter().filter(|phone| known.numbers.contains(phone.to_u64())).collect())
         })
     }
