@@ -190,6 +190,8 @@ pub(super) struct SuppressionWatch {
     files: Arc<[SuppressionFile]>,
     /// The region of national numbers.
     region: Option<Region>,
+    /// What to do if a file cannot be used.
+    remedy: &'static str,
     known: Mutex<KnownOptOuts>,
 }
 
@@ -207,7 +209,8 @@ impl SuppressionWatch {
     /// Watches the files from the time at which these inputs first read them. `None` if no file applies.
     pub(super) fn start(inputs: &Inputs) -> Option<Arc<dyn LateOptOuts>> {
         let files = inputs.campaign.suppression_files(inputs.destination.profile()).cloned().collect();
-        Some(Arc::new(Self::new(files, &inputs.campaign.brief, inputs.suppression.get().cloned())?))
+        let (states, remedy) = (inputs.suppression.get().cloned(), "restore the file, then resume the run");
+        Some(Arc::new(Self::new(files, &inputs.campaign.brief, states, remedy)?))
     }
 
     /// Watches the files that applied where a shared run was started, and those of this worker's profile. `None` if no
@@ -227,14 +230,21 @@ impl SuppressionWatch {
                 files.push(file);
             }
         }
-        let Some(watch) = Self::new(files, brief, None) else { return Ok(None) };
+        let remedy = "provide the file under this path on this machine; other processes send the run until then";
+        let Some(watch) = Self::new(files, brief, None, remedy) else { return Ok(None) };
         drop(watch.update().await?);
         Ok(Some(Arc::new(watch)))
     }
 
-    fn new(files: Vec<SuppressionFile>, brief: &CampaignBrief, states: Option<FileStates>) -> Option<Self> {
-        let known = KnownOptOuts { numbers: RoaringTreemap::new(), states, checked_at: None };
-        (!files.is_empty()).then(|| Self { files: files.into(), region: brief.region, known: Mutex::new(known) })
+    /// Watches these files, which had these states when they were last read. `None` if there are no files.
+    fn new(
+        files: Vec<SuppressionFile>,
+        brief: &CampaignBrief,
+        states: Option<FileStates>,
+        remedy: &'static str,
+    ) -> Option<Self> {
+        let known = Mutex::new(KnownOptOuts { numbers: RoaringTreemap::new(), states, checked_at: None });
+        (!files.is_empty()).then(|| Self { files: files.into(), region: brief.region, remedy, known })
     }
 
     /// Reads the files if they have changed since they were last read. Returns the opt-outs.
@@ -246,7 +256,8 @@ impl SuppressionWatch {
         let states = match self.read_changed(known.states.clone()).await {
             Err(_) => {
                 sleep(RETRY_DELAY).await;
-                self.read_changed(known.states.clone()).await?
+                let read = self.read_changed(known.states.clone()).await;
+                read.map_err(|problem| format!("{problem}; {}", self.remedy))?
             }
             Ok(read) => read,
         };
