@@ -9,21 +9,13 @@ use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::{Instant, sleep};
 
 use super::launch::Session;
+use super::number_files::{NumberFile, UnreadRows};
 use super::opt_outs::is_other_column;
 use super::{Error, Inputs, run_blocking};
-use campaign_content::audience::{NumberColumns, PhoneProblem, decode_table};
-use campaign_core::domain::{Phone, Region, Row, choose_plural, format_count};
+use campaign_core::domain::{Phone, Region, choose_plural, format_count};
 use campaign_core::finding::{Finding, SourceLocation, rules};
 use campaign_engine::delivery::{LateOptOuts, OptedOutFuture};
-use campaign_manifest::{
-    Campaign, CampaignBrief, FileState, Profile, SendingTerms, SuppressionFile, describe_unopened_file,
-};
-
-/// The header of the phone column in an empty file.
-const DEFAULT_HEADER: &str = "phone";
-
-/// The maximum number of rows without a number that a warning names.
-const MAX_NAMED_ROWS: usize = 5;
+use campaign_manifest::{Campaign, CampaignBrief, FileState, Profile, SendingTerms, SuppressionFile};
 
 /// The opt-outs in the files.
 #[derive(Clone, Debug, Default)]
@@ -67,23 +59,22 @@ fn read_files<'f>(
             Some(place) => finding.at(place),
             None => finding,
         };
-        match read_file(file, file.region.or(region)) {
-            Ok(FileNumbers { numbers, unread }) if numbers.is_empty() && !unread.is_empty() => {
-                let message =
-                    format!("no row in `{}` has a usable number: {}", file.file.display(), describe_unread(&unread));
+        match read_file(file, region) {
+            Ok((numbers, unread)) if numbers.is_empty() && unread.count() > 0 => {
+                let message = format!("no row in `{}` has a usable number: {}", file.file.display(), unread.describe());
                 let finding = Finding::new(&rules::SUPPRESS_FILE, message).help(unread_help(&unread));
                 errors.push(at_its_key(finding));
             }
-            Ok(FileNumbers { numbers, unread }) => {
+            Ok((numbers, unread)) => {
                 suppressed.numbers |= numbers;
-                if !unread.is_empty() {
-                    let rows = unread.len() as u64;
+                let rows = unread.count();
+                if rows > 0 {
                     let message = format!(
                         "{} in `{}` {} no usable number: {}",
                         format_count(rows, "row"),
                         file.file.display(),
                         choose_plural(rows, "has", "have"),
-                        describe_unread(&unread)
+                        unread.describe()
                     );
                     let finding = Finding::new(&rules::SUPPRESS_ROW, message).help(unread_help(&unread));
                     suppressed.warnings.push(at_its_key(finding));
@@ -115,46 +106,23 @@ impl Session {
     }
 }
 
-/// The content of a file.
-#[derive(Default)]
-struct FileNumbers {
-    numbers: RoaringTreemap,
-    unread: Vec<(Row, PhoneProblem)>,
-}
-
-fn read_file(from: &SuppressionFile, region: Option<Region>) -> Result<FileNumbers, Finding> {
-    let path = from.file.path();
-    let open = || {
-        let file = from.file.open_file().map_err(|error| describe_unopened_file("it", path, &error))?;
-        decode_table(file, path, region).map_err(|finding| *finding)
+/// Reads the phone numbers in a file. Also returns the rows without a usable number.
+fn read_file(
+    SuppressionFile { file, phone, region: own_region, .. }: &SuppressionFile,
+    region: Option<Region>,
+) -> Result<(RoaringTreemap, UnreadRows), Finding> {
+    let file = NumberFile { file, phone: phone.as_deref(), region: own_region.or(region) };
+    let columns = file.find_columns(is_other_column)?.ok_or_else(|| match phone {
+        Some(header) => Finding::new(&rules::SUPPRESS_FILE, format!("it has no column `{header}`"))
+            .help("write the header exactly as in the file, or leave out `phone`"),
+        None => missing_column_finding(),
+    })?;
+    let mut numbers = RoaringTreemap::new();
+    let add = |phone: Phone, []: [&str; 0]| {
+        numbers.insert(phone.to_u64());
     };
-    let columns = match &from.phone {
-        Some(header) => NumberColumns::with_header(open()?, path, header).map_err(|finding| *finding)?,
-        None => match NumberColumns::detect(open()?, path, region, is_other_column) {
-            Ok(found) => found,
-            // An empty list of opt-outs is valid.
-            Err(finding) if finding.rule == &rules::RECIPIENTS_EMPTY => {
-                NumberColumns::with_header(open()?, path, DEFAULT_HEADER).map_err(|finding| *finding)?
-            }
-            Err(finding) => return Err(*finding),
-        },
-    };
-    let Some(columns) = columns else {
-        return Err(match &from.phone {
-            Some(header) => Finding::new(&rules::SUPPRESS_FILE, format!("it has no column `{header}`"))
-                .help("write the header exactly as in the file, or leave out `phone`"),
-            None => missing_column_finding(),
-        });
-    };
-    let mut file_numbers = FileNumbers::default();
-    let add_row = |row: Row, number: Result<Phone, PhoneProblem>, []: [&str; 0]| match number {
-        Ok(phone) => drop(file_numbers.numbers.insert(phone.to_u64())),
-        Err(PhoneProblem::Empty) => {}
-        Err(_) if file_numbers.unread.last().is_some_and(|(last, _)| *last == row) => {}
-        Err(problem) => file_numbers.unread.push((row, problem)),
-    };
-    columns.read_numbers(open()?, path, region, [], add_row).map_err(|finding| *finding)?;
-    Ok(file_numbers)
+    let (_, unread) = file.read_numbers(&columns, [], add)?;
+    Ok((numbers, unread))
 }
 
 fn missing_column_finding() -> Finding {
@@ -162,16 +130,8 @@ fn missing_column_finding() -> Finding {
     finding.help("specify the column: `{ file: …, phone: \"Header\" }`")
 }
 
-fn describe_unread(unread: &[(Row, PhoneProblem)]) -> String {
-    let named: Vec<String> =
-        unread.iter().take(MAX_NAMED_ROWS).map(|(row, problem)| format!("row {row} ({problem})")).collect();
-    let more = unread.len().saturating_sub(named.len());
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    named.join(", ") + &more
-}
-
-fn unread_help(unread: &[(Row, PhoneProblem)]) -> &'static str {
-    match unread.iter().any(|(_, problem)| *problem == PhoneProblem::National) {
+fn unread_help(unread: &UnreadRows) -> &'static str {
+    match unread.has_national_number() {
         true => "set the country of the numbers: `{ file: …, region: UA }`",
         false => "correct these rows; otherwise, their recipients will still get the message",
     }
