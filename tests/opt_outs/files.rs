@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Answer, Gateway, accepted, campaign, phone, rejected};
+use crate::support::{Answer, Gateway, accepted, campaign, phone, rejected, until};
 
 fn number(row: usize) -> String {
     format!("+{}", phone(row))
@@ -115,6 +115,34 @@ fn run_without_its_suppression_file_does_not_resume() {
     std::fs::remove_file(sale.path("stop.csv")).expect("a file");
     sale.run(&[]).exits(2).says("stop.csv").says("nothing was sent");
     assert_eq!(gateway.phones(), [phone(3)]);
+}
+
+#[test]
+fn run_stops_if_its_suppression_file_becomes_unusable() {
+    for content in [None, Some("name,city\nOlha,Kyiv\n")] {
+        let gateway = Gateway::answering([Answer::Held]);
+        let draft = campaign().to(40).batches_of(1).one_at_a_time().delivery("rate: 10/s");
+        let sale = draft.recipients("suppress: [stop.csv]").through(&gateway).write();
+        sale.write("stop.csv", "phone\n");
+        let run = sale.start(&["--json"]);
+        until("the first message is on its way", || gateway.sends().len() == 1);
+        match content {
+            None => std::fs::remove_file(sale.path("stop.csv")).expect("a file"),
+            Some(content) => sale.write("stop.csv", content),
+        }
+        gateway.release();
+        let summary = run.finish().exits(5).json();
+        assert_eq!(summary["stopped"], "ledger", "{summary}");
+        let reason = summary["why"].as_str().expect("a reason");
+        assert!(reason.starts_with("cannot use the suppression list `stop.csv`: "), "{reason}");
+        assert!(reason.ends_with("; restore the file, then resume the run"), "{reason}");
+        assert!(gateway.phones().len() < 40);
+        let status = sale.campaign(&["status", "sale", "--json"]).exits(5).json();
+        assert_eq!((&status["stopped"], &status["why"]), (&summary["stopped"], &summary["why"]));
+        sale.write("stop.csv", "phone\n");
+        sale.run(&[]).exits(0);
+        assert_eq!(gateway.phones(), (2..42).map(phone).collect::<Vec<_>>());
+    }
 }
 
 #[test]

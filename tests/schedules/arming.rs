@@ -3,7 +3,9 @@
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::support::{Clock, Draft, Folder, Gateway, Process, Reachable as _, Server, campaign, in_files, live, until};
+use crate::support::{
+    Clock, Cluster, Draft, Folder, Gateway, Process, Reachable as _, Server, campaign, in_files, live, until,
+};
 
 const WEEKLY: &str = "schedule: { every: Mon 10:00 }";
 
@@ -92,27 +94,43 @@ fn live_schedule_needs_confirmation_and_a_named_gateway() {
     unnamed.campaign(&["schedule", "add", "sale.yaml"]).exits(2).says("gateway");
 }
 
-#[test]
-fn refused_activation_leaves_no_ledger_behind() {
-    let _files = in_files();
+/// Asserts that refused activations create no ledger, although an activation does. `in_its_ledger` chooses the ledger of
+/// a folder; `has_ledger` returns whether that ledger exists.
+fn check_refused_activations(in_its_ledger: impl Fn(Folder) -> Folder, has_ledger: impl Fn(&Folder) -> bool) {
     let gateway = Gateway::accepting();
-    let sale = weekly_campaign(&gateway).write();
+    let sale = in_its_ledger(weekly_campaign(&gateway).write());
     let refuse = |sale: &Folder, said: &str| {
         sale.campaign(&["schedule", "add", "sale.yaml"]).exits(2).says(said);
-        assert!(!sale.path("state/ledger.sqlite").exists(), "{said}");
+        assert!(!has_ledger(sale), "{said}");
     };
-    std::fs::rename(sale.path("sale.csv"), sale.path("away.csv")).unwrap();
+    std::fs::rename(sale.path("sale.csv"), sale.path("away.csv")).expect("a file");
     refuse(&sale, "sale.csv");
-    std::fs::rename(sale.path("away.csv"), sale.path("sale.csv")).unwrap();
+    std::fs::rename(sale.path("away.csv"), sale.path("sale.csv")).expect("a file");
     sale.replace("sale.yaml", "{{ name }}", "{{ nme }}");
     refuse(&sale, "nme");
     sale.replace("sale.yaml", "{{ nme }}", "{{ name }}");
     sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
-    assert!(sale.path("state/ledger.sqlite").exists());
-    refuse(&campaign().top("timezone: Europe/Kyiv").top(WEEKLY).write(), "gateway");
-    let unconfirmed = live();
+    assert!(has_ledger(&sale));
+    refuse(&in_its_ledger(campaign().top("timezone: Europe/Kyiv").top(WEEKLY).write()), "gateway");
+    let unconfirmed = in_its_ledger(live());
     unconfirmed.replace("sale.yaml", "name: sale\n", &format!("name: sale\ntimezone: Europe/Kyiv\n{WEEKLY}\n"));
     refuse(&unconfirmed, "`--yes`");
+}
+
+#[test]
+fn refused_activation_leaves_no_ledger_behind() {
+    let _files = in_files();
+    check_refused_activations(|folder| folder, |sale| sale.path("state/ledger.sqlite").exists());
+}
+
+#[test]
+fn refused_activation_creates_no_tables_in_a_database() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let has_tables = |sale: &Folder| {
+        let ledger = sale.ledger().expect("a database");
+        cluster.run_sql(ledger, "SELECT to_regnamespace('campaign') IS NOT NULL") == "t"
+    };
+    check_refused_activations(|folder| folder.with_database(&cluster.create_database()), has_tables);
 }
 
 #[test]

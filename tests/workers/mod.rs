@@ -4,6 +4,7 @@ mod door;
 mod kills;
 mod lost;
 mod stopping;
+mod suppression;
 
 use std::collections::BTreeSet;
 

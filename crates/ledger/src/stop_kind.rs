@@ -33,7 +33,7 @@ pub enum StopKind {
     Halted,
     /// The requested part of the rows is complete.
     Limit,
-    /// A message differs from its recorded intent.
+    /// A message differs from its recorded intent, or an input of the run can no longer be read.
     Inconsistent,
     /// A part of the engine ended unexpectedly: a bug.
     Internal,

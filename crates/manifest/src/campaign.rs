@@ -313,6 +313,12 @@ impl Campaign {
         is_required && self.brief.purpose.is_marketing()
     }
 
+    /// The suppression files that apply to this campaign through a profile. Service messages ignore these files.
+    pub fn suppression_files<'c>(&'c self, profile: Option<&'c Profile>) -> impl Iterator<Item = &'c SuppressionFile> {
+        let files = self.suppress.iter().chain(profile.into_iter().flat_map(|profile| &profile.suppress));
+        files.filter(|_| self.brief.purpose.is_marketing())
+    }
+
     /// The column with the recipients' time zones, if the window uses one.
     pub fn zone_column(&self) -> Option<&str> {
         match &self.window.as_ref()?.zone {

@@ -149,7 +149,7 @@ impl Display for RecipientSource {
 }
 
 /// A file of opted-out numbers that is maintained outside the ledger.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SuppressionFile {
     /// The file, in any format of a list of recipients.
     pub file: CampaignPath,

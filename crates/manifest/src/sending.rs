@@ -4,7 +4,9 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
-use super::{Campaign, CampaignBrief, DeliverySettings, Profile, Rate, SANDBOX, SendingDeadline, SendingWindow};
+use super::{
+    Campaign, CampaignBrief, DeliverySettings, Profile, Rate, SANDBOX, SendingDeadline, SendingWindow, SuppressionFile,
+};
 use campaign_core::calendar::DailyLimits;
 use campaign_core::domain::{Budget, CountrySet, FrequencyCap, intersect_countries};
 
@@ -46,12 +48,20 @@ pub struct SharedPolicy {
     /// The countries that messages may reach. `None` for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub countries: Option<CountrySet>,
+    /// The suppression files of the campaign and of the profile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suppress: Vec<SuppressionFile>,
 }
 
 impl SendingTerms {
     /// The terms for sending a campaign through a profile. With `keep_going`, the run ignores rejections; with `waits`,
     /// it waits for its window.
     pub fn from_campaign(campaign: &Campaign, profile: Option<&Profile>, keep_going: bool, waits: bool) -> Self {
+        let policy = SharedPolicy {
+            needs_consent: campaign.needs_consent(profile),
+            suppress: campaign.suppression_files(profile).cloned().collect(),
+            ..SharedPolicy::default()
+        };
         Self {
             delivery: campaign.delivery,
             limits: campaign.limits.clone(),
@@ -61,20 +71,19 @@ impl SendingTerms {
             webhooks: campaign.receipts.uses_webhooks(),
             keep_going,
             waits,
-            policy: SharedPolicy { needs_consent: campaign.needs_consent(profile), ..SharedPolicy::default() },
+            policy,
         }
     }
 
     /// A copy of the terms for workers, with the policy of the profile.
     pub fn to_worker_terms(&self, profile: Option<&Profile>) -> Self {
-        let SharedPolicy { needs_consent, .. } = self.policy;
-        let policy = profile.map(|profile| SharedPolicy {
-            window: profile.window.clone(),
-            cap: profile.cap,
-            countries: profile.countries.clone(),
-            needs_consent,
-        });
-        Self { policy: policy.unwrap_or(SharedPolicy { needs_consent, ..SharedPolicy::default() }), ..self.clone() }
+        let mut terms = self.clone();
+        if let Some(profile) = profile {
+            terms.policy.window.clone_from(&profile.window);
+            terms.policy.cap = profile.cap;
+            terms.policy.countries.clone_from(&profile.countries);
+        }
+        terms
     }
 
     /// The windows of the run, of the profile, and of the shared policy.
@@ -162,7 +171,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::{CampaignDay, GatewaySearch, load_campaign, load_gateways};
+    use crate::{CampaignDay, GatewaySearch, PathScope, load_campaign, load_campaign_within, load_gateways};
 
     #[test]
     fn worker_terms_keep_the_profile_policy() {
@@ -186,5 +195,22 @@ mod tests {
         // Terms of an earlier version have no policy.
         let earlier = stored.replace(",\"policy\":", ",\"other\":");
         assert_eq!(serde_json::from_str::<SendingTerms>(&earlier).unwrap(), terms);
+    }
+
+    #[test]
+    fn worker_terms_keep_the_suppression_files() {
+        let folder = TempDir::new().unwrap();
+        let file = folder.path().canonicalize().unwrap().join("a.yaml");
+        let confined = PathScope::within(folder.path()).unwrap();
+        for (purpose, scope, number) in
+            [("marketing", PathScope::Anywhere, 1), ("marketing", confined, 1), ("service", PathScope::Anywhere, 0)]
+        {
+            let recipients = "{ file: a.csv, suppress: [{ file: stop.csv, phone: Tel, region: UA }] }";
+            fs::write(&file, format!("purpose: {purpose}\nrecipients: {recipients}\nchannels: [hlr]\n")).unwrap();
+            let campaign = load_campaign_within(&file, CampaignDay::Of(Timestamp::now()), scope).value.unwrap();
+            let stored = serde_json::to_string(&SendingTerms::from_campaign(&campaign, None, false, true)).unwrap();
+            let read: SendingTerms = serde_json::from_str(&stored).unwrap();
+            assert_eq!(read.policy.suppress, campaign.suppress[..number], "{purpose}");
+        }
     }
 }

@@ -281,7 +281,7 @@ impl Inputs {
     /// Reads the suppression files of the campaign and its profile.
     pub(super) fn read_suppressed(&self) -> Result<FileOptOuts, Error> {
         let profile = self.destination.profile();
-        self.suppression.get_or_init(|| read_file_states(&self.campaign, profile));
+        self.suppression.get_or_init(|| read_file_states(self.campaign.suppression_files(profile)));
         read_suppressed(&self.campaign, profile).map_err(Error::Findings)
     }
 

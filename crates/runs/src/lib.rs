@@ -20,6 +20,7 @@ mod launch;
 mod ledger_health;
 mod list;
 pub mod notify;
+mod number_files;
 mod occurrence;
 mod opt_outs;
 mod plan;

@@ -11,6 +11,7 @@ use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use roaring::RoaringBitmap;
 
+use super::number_files::name_first_rows;
 use super::{Error, current_person, list_campaign_files, run_blocking};
 use campaign_content::audience::{DecodedText, NumberColumns, PhoneProblem, clean_cell, decode_table, read_rows};
 use campaign_core::domain::{OptOutState, Phone, Region, Row, read_opt_out_state};
@@ -23,9 +24,6 @@ use campaign_ledger::{
     RunFilter, import_source,
 };
 use campaign_manifest::{CampaignDay, load_campaign};
-
-/// The maximum number of rows that a finding names.
-const MAX_NAMED_ROWS: usize = 5;
 
 /// A file of recipients who opted out.
 #[derive(Clone, Debug)]
@@ -330,11 +328,8 @@ impl OptOutReader<'_> {
             return Ok(self.opt_outs);
         }
         let finding = |(problem, rows): (String, Vec<Row>)| {
-            let named: Vec<String> = rows.iter().take(MAX_NAMED_ROWS).map(Row::to_string).collect();
-            let more = rows.len().saturating_sub(named.len());
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            let s = if rows.len() == 1 { "" } else { "s" };
-            let message = format!("{}:{}: {problem} (row{s} {}{more})", file.display(), rows[0], named.join(", "));
+            let (named, s) = (name_first_rows(rows.iter().map(Row::to_string)), if rows.len() == 1 { "" } else { "s" });
+            let message = format!("{}:{}: {problem} (row{s} {named})", file.display(), rows[0]);
             Finding::new(&rules::OPT_OUT_ROW, message)
         };
         Err(Error::Findings(self.errors.into_iter().map(finding).collect()))

@@ -12,25 +12,21 @@ use roaring::RoaringTreemap;
 use tokio::sync::mpsc;
 
 use super::launch::Session;
+use super::number_files::{NumberFile, UnreadRows};
 use super::policy::HeldRecipient;
 use super::send::open_frozen_list;
 use super::{Error, Inputs, ListSurvey, PolicyRefusal, run_blocking};
-use campaign_content::audience::{Chunk, ListHeader, NumberColumns, PhoneProblem, decode_table};
+use campaign_content::audience::{Chunk, ListHeader};
 use campaign_core::domain::{
-    CONSENT_EXPIRED, ConsentCells, ConsentRules, ConsentVerdict, NO_CONSENT, Phone, Region, Row, choose_plural,
-    format_count,
+    CONSENT_EXPIRED, ConsentCells, ConsentRules, ConsentVerdict, NO_CONSENT, Phone, Region, choose_plural, format_count,
 };
 use campaign_core::failpoint;
 use campaign_core::finding::{Finding, rules};
 use campaign_engine::check::{CompiledCampaign, ConsentFinder, ConsentRegister, Consents};
 use campaign_engine::delivery::Snapshot;
 use campaign_ledger::{ConsentBlock, ConsentBlockBuilder, Lease, Run, RunUpdate};
-use campaign_manifest::{Campaign, ConsentFile, ConsentSource, Profile, describe_unopened_file};
+use campaign_manifest::{Campaign, ConsentFile, ConsentSource, Profile};
 
-/// The default header of numbers, if most cells do not reveal it.
-const DEFAULT_HEADER: &str = "phone";
-/// The maximum number of rows without a number that a warning names.
-const MAX_NAMED_ROWS: usize = 5;
 /// The number of blocks of evidence that one commit stores.
 const BLOCKS_PER_COMMIT: usize = 32;
 
@@ -62,75 +58,50 @@ pub(super) fn read_consents(
         Some(file) => {
             let region = file.region.or(campaign.brief.region);
             let read = read_register(source, file, region, &rules).map_err(|finding| vec![at_its_key(finding)])?;
-            let warning = unread_rows_warning(file.file.path(), &read.unread).map(at_its_key);
-            (Some(read.register), warning.into_iter().collect())
+            let (register, unread) = read;
+            let warning = warn_of_unread(file.file.path(), &unread).map(at_its_key);
+            (Some(register), warning.into_iter().collect())
         }
     };
     let consents = Consents::new(source.clone(), rules, register, is_required);
     Ok(Some(ReadConsents { consents, warnings }))
 }
 
-/// The content of a file of consents.
-#[derive(Default)]
-struct ReadRegister {
-    register: ConsentRegister,
-    unread: Vec<(Row, PhoneProblem)>,
-}
-
+/// Reads a file of consents. Also returns the rows without a usable number.
 fn read_register(
     source: &ConsentSource,
-    file: &ConsentFile,
+    consent_file: &ConsentFile,
     region: Option<Region>,
     rules: &ConsentRules,
-) -> Result<ReadRegister, Finding> {
-    let path = file.file.path();
+) -> Result<(ConsentRegister, UnreadRows), Finding> {
+    let path = consent_file.file.path();
     let refuse = |finding: Finding| {
         let message = format!("cannot use the consent file `{}`: {}", path.display(), finding.message);
         let help = finding.help.unwrap_or_else(|| "restore the file; without it, nothing is sent".to_owned());
         Finding::new(&rules::CONSENT, message).help(help)
     };
-    let open = || {
-        let opened = file.file.open_file().map_err(|error| describe_unopened_file("it", path, &error))?;
-        decode_table(opened, path, region).map_err(|finding| *finding)
-    };
-    let open = || open().map_err(refuse);
-    let columns = match &file.phone {
-        Some(header) => NumberColumns::with_header(open()?, path, header),
-        None => match NumberColumns::detect(open()?, path, region, |_| false) {
-            // An empty file is valid: no recipient has consented yet.
-            Err(finding) if finding.rule == &rules::RECIPIENTS_EMPTY => {
-                NumberColumns::with_header(open()?, path, DEFAULT_HEADER)
-            }
-            found => found,
-        },
-    };
-    let columns = columns.map_err(|finding| refuse(*finding))?;
     let refuse_missing = |key: &str, header: &str| {
         let help = format!("write the header under `{key}` exactly as in the file");
         refuse(Finding::new(&rules::CONSENT, format!("it has no column `{header}`")).help(help))
     };
-    let columns = columns.ok_or_else(|| refuse_missing("phone", file.phone.as_deref().unwrap_or(DEFAULT_HEADER)))?;
+    let file = NumberFile { file: &consent_file.file, phone: consent_file.phone.as_deref(), region };
+    let columns = file.find_columns(|_| false).map_err(refuse)?;
+    let columns = columns.ok_or_else(|| refuse_missing("phone", file.header()))?;
     for (key, header) in source.headers() {
         if let Some(header) = header.filter(|header| !columns.has_column(header)) {
             return Err(refuse_missing(key, header));
         }
     }
-    let named = source.headers().map(|(_, header)| header);
-    let (is_listed, has_names) = (source.column.is_none(), named.iter().any(Option::is_some));
-    let mut read = ReadRegister::default();
-    let add_row = |row: Row, number: Result<Phone, PhoneProblem>, cells: [&str; 4]| {
-        let [value, at, source, wording] = cells;
-        match number {
-            // Only a file that contains nothing but numbers can have a number in place of its header.
-            _ if row == Row::HEADER && has_names => {}
-            Ok(phone) => read.register.add_row(phone, ConsentCells { value, at, source, wording }, is_listed, rules),
-            Err(PhoneProblem::Empty) => {}
-            Err(_) if read.unread.last().is_some_and(|(last, _)| *last == row) => {}
-            Err(problem) => read.unread.push((row, problem)),
-        }
+    let (is_listed, mut register) = (source.column.is_none(), ConsentRegister::default());
+    let add = |phone: Phone, [value, at, source, wording]: [&str; 4]| {
+        register.add_row(phone, ConsentCells { value, at, source, wording }, is_listed, rules);
     };
-    let found = columns.read_numbers(open()?, path, region, named, add_row).map_err(|finding| refuse(*finding))?;
-    if found.len() > 1 { Err(refuse(ambiguous_columns_finding(&found, file))) } else { Ok(read) }
+    let named = source.headers().map(|(_, header)| header);
+    let (found, unread) = file.read_numbers(&columns, named, add).map_err(refuse)?;
+    match found.len() > 1 {
+        true => Err(refuse(ambiguous_columns_finding(&found, consent_file))),
+        false => Ok((register, unread)),
+    }
 }
 
 /// The error for a consent file with several columns of phone numbers: it is unclear which numbers have consent.
@@ -151,20 +122,16 @@ fn ambiguous_columns_finding(columns: &[String], file: &ConsentFile) -> Finding 
 }
 
 /// Returns a warning about rows of a consent file without a usable phone number, if there are any.
-fn unread_rows_warning(path: &Path, unread: &[(Row, PhoneProblem)]) -> Option<Finding> {
-    let rows = unread.len() as u64;
-    let named: Vec<String> =
-        unread.iter().take(MAX_NAMED_ROWS).map(|(row, problem)| format!("row {row} ({problem})")).collect();
-    let more = unread.len().saturating_sub(named.len());
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+fn warn_of_unread(path: &Path, unread: &UnreadRows) -> Option<Finding> {
+    let rows = unread.count();
     let message = format!(
-        "{} in the consent file `{}` {} no usable number: {}{more}",
+        "{} in the consent file `{}` {} no usable number: {}",
         format_count(rows, "row"),
         path.display(),
         choose_plural(rows, "has", "have"),
-        named.join(", ")
+        unread.describe()
     );
-    let help = match unread.iter().any(|(_, problem)| *problem == PhoneProblem::National) {
+    let help = match unread.has_national_number() {
         true => "set the country of the numbers: `consent: { file: …, region: UA }`",
         false => "correct these rows; until then, their recipients count as not having consented",
     };

@@ -209,7 +209,7 @@ pub(super) struct RunSender<'s> {
     pub(super) gateway: Arc<dyn Gateway>,
     /// The webhook of the messages.
     pub(super) hook: Option<RunWebhookUrls>,
-    /// Finds recipients who opt out in a suppression file meanwhile. `None` for a worker, which has no such files.
+    /// Finds recipients who opt out in a suppression file meanwhile. `None` if no such file applies.
     pub(super) late_opt_outs: Option<Arc<dyn LateOptOuts>>,
     /// Whether rows are retried. In a retry, a first rejection proves nothing about the other rows.
     pub(super) is_retry: bool,

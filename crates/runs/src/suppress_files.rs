@@ -1,27 +1,21 @@
-//! Suppression files under `suppress`: opt-outs that the ledger does not have. If a file changes, a run that is sending
-//! or waiting (for its window or for the next day) reads the file again.
+//! Suppression files under `suppress`: opt-outs that the ledger does not have. A run reads files again that change while
+//! it sends, or while it waits for its window or for the next day. So does each worker of a shared run.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use roaring::RoaringTreemap;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::{Instant, sleep};
 
 use super::launch::Session;
+use super::number_files::{NumberFile, UnreadRows};
 use super::opt_outs::is_other_column;
 use super::{Error, Inputs, run_blocking};
-use campaign_content::audience::{NumberColumns, PhoneProblem, decode_table};
-use campaign_core::domain::{Phone, Purpose, Region, Row, choose_plural, format_count};
+use campaign_core::domain::{Phone, Region, choose_plural, format_count};
 use campaign_core::finding::{Finding, SourceLocation, rules};
 use campaign_engine::delivery::{LateOptOuts, OptedOutFuture};
-use campaign_manifest::{Campaign, FileState, Profile, SuppressionFile, describe_unopened_file};
-
-/// The header of the phone column in an empty file.
-const DEFAULT_HEADER: &str = "phone";
-
-/// The maximum number of rows without a number that a warning names.
-const MAX_NAMED_ROWS: usize = 5;
+use campaign_manifest::{Campaign, CampaignBrief, FileState, Profile, SendingTerms, SuppressionFile};
 
 /// The opt-outs in the files.
 #[derive(Clone, Debug, Default)]
@@ -37,10 +31,8 @@ pub(super) struct FileOptOuts {
 /// # Errors
 /// If files are missing, unreadable or without phone numbers. In these cases, nothing is sent.
 pub(super) fn read_suppressed(campaign: &Campaign, profile: Option<&Profile>) -> Result<FileOptOuts, Vec<Finding>> {
-    if campaign.brief.purpose == Purpose::Service {
-        return Ok(FileOptOuts::default());
-    }
-    read_files(list_files(campaign, profile), campaign.brief.region, |key| campaign.places.locate_key(key))
+    let place = |key: &str| campaign.places.locate_key(key);
+    read_files(campaign.suppression_files(profile), campaign.brief.region, place)
 }
 
 /// Reads the suppression files of a profile, for a marketing message without a campaign. National numbers in the files
@@ -67,23 +59,22 @@ fn read_files<'f>(
             Some(place) => finding.at(place),
             None => finding,
         };
-        match read_file(file, file.region.or(region)) {
-            Ok(FileNumbers { numbers, unread }) if numbers.is_empty() && !unread.is_empty() => {
-                let message =
-                    format!("no row in `{}` has a usable number: {}", file.file.display(), describe_unread(&unread));
+        match read_file(file, region) {
+            Ok((numbers, unread)) if numbers.is_empty() && unread.count() > 0 => {
+                let message = format!("no row in `{}` has a usable number: {}", file.file.display(), unread.describe());
                 let finding = Finding::new(&rules::SUPPRESS_FILE, message).help(unread_help(&unread));
                 errors.push(at_its_key(finding));
             }
-            Ok(FileNumbers { numbers, unread }) => {
+            Ok((numbers, unread)) => {
                 suppressed.numbers |= numbers;
-                if !unread.is_empty() {
-                    let rows = unread.len() as u64;
+                let rows = unread.count();
+                if rows > 0 {
                     let message = format!(
                         "{} in `{}` {} no usable number: {}",
                         format_count(rows, "row"),
                         file.file.display(),
                         choose_plural(rows, "has", "have"),
-                        describe_unread(&unread)
+                        unread.describe()
                     );
                     let finding = Finding::new(&rules::SUPPRESS_ROW, message).help(unread_help(&unread));
                     suppressed.warnings.push(at_its_key(finding));
@@ -102,14 +93,9 @@ fn read_files<'f>(
     if errors.is_empty() { Ok(suppressed) } else { Err(errors) }
 }
 
-/// Lists the suppression files of a campaign and its profile.
-fn list_files<'f>(campaign: &'f Campaign, profile: Option<&'f Profile>) -> impl Iterator<Item = &'f SuppressionFile> {
-    campaign.suppress.iter().chain(profile.into_iter().flat_map(|profile| &profile.suppress))
-}
-
-/// Reads the states of the suppression files of a campaign and its profile.
-pub(super) fn read_file_states(campaign: &Campaign, profile: Option<&Profile>) -> FileStates {
-    list_files(campaign, profile).map(|file| file.file.read_state()).collect()
+/// The states of suppression files.
+pub(super) fn read_file_states<'f>(files: impl Iterator<Item = &'f SuppressionFile>) -> FileStates {
+    files.map(|file| file.file.read_state()).collect()
 }
 
 impl Session {
@@ -120,46 +106,23 @@ impl Session {
     }
 }
 
-/// The content of a file.
-#[derive(Default)]
-struct FileNumbers {
-    numbers: RoaringTreemap,
-    unread: Vec<(Row, PhoneProblem)>,
-}
-
-fn read_file(from: &SuppressionFile, region: Option<Region>) -> Result<FileNumbers, Finding> {
-    let path = from.file.path();
-    let open = || {
-        let file = from.file.open_file().map_err(|error| describe_unopened_file("it", path, &error))?;
-        decode_table(file, path, region).map_err(|finding| *finding)
+/// Reads the phone numbers in a file. Also returns the rows without a usable number.
+fn read_file(
+    SuppressionFile { file, phone, region: own_region, .. }: &SuppressionFile,
+    region: Option<Region>,
+) -> Result<(RoaringTreemap, UnreadRows), Finding> {
+    let file = NumberFile { file, phone: phone.as_deref(), region: own_region.or(region) };
+    let columns = file.find_columns(is_other_column)?.ok_or_else(|| match phone {
+        Some(header) => Finding::new(&rules::SUPPRESS_FILE, format!("it has no column `{header}`"))
+            .help("write the header exactly as in the file, or leave out `phone`"),
+        None => missing_column_finding(),
+    })?;
+    let mut numbers = RoaringTreemap::new();
+    let add = |phone: Phone, []: [&str; 0]| {
+        numbers.insert(phone.to_u64());
     };
-    let columns = match &from.phone {
-        Some(header) => NumberColumns::with_header(open()?, path, header).map_err(|finding| *finding)?,
-        None => match NumberColumns::detect(open()?, path, region, is_other_column) {
-            Ok(found) => found,
-            // An empty list of opt-outs is valid.
-            Err(finding) if finding.rule == &rules::RECIPIENTS_EMPTY => {
-                NumberColumns::with_header(open()?, path, DEFAULT_HEADER).map_err(|finding| *finding)?
-            }
-            Err(finding) => return Err(*finding),
-        },
-    };
-    let Some(columns) = columns else {
-        return Err(match &from.phone {
-            Some(header) => Finding::new(&rules::SUPPRESS_FILE, format!("it has no column `{header}`"))
-                .help("write the header exactly as in the file, or leave out `phone`"),
-            None => missing_column_finding(),
-        });
-    };
-    let mut file_numbers = FileNumbers::default();
-    let add_row = |row: Row, number: Result<Phone, PhoneProblem>, []: [&str; 0]| match number {
-        Ok(phone) => drop(file_numbers.numbers.insert(phone.to_u64())),
-        Err(PhoneProblem::Empty) => {}
-        Err(_) if file_numbers.unread.last().is_some_and(|(last, _)| *last == row) => {}
-        Err(problem) => file_numbers.unread.push((row, problem)),
-    };
-    columns.read_numbers(open()?, path, region, [], add_row).map_err(|finding| *finding)?;
-    Ok(file_numbers)
+    let (_, unread) = file.read_numbers(&columns, [], add)?;
+    Ok((numbers, unread))
 }
 
 fn missing_column_finding() -> Finding {
@@ -167,16 +130,8 @@ fn missing_column_finding() -> Finding {
     finding.help("specify the column: `{ file: …, phone: \"Header\" }`")
 }
 
-fn describe_unread(unread: &[(Row, PhoneProblem)]) -> String {
-    let named: Vec<String> =
-        unread.iter().take(MAX_NAMED_ROWS).map(|(row, problem)| format!("row {row} ({problem})")).collect();
-    let more = unread.len().saturating_sub(named.len());
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    named.join(", ") + &more
-}
-
-fn unread_help(unread: &[(Row, PhoneProblem)]) -> &'static str {
-    match unread.iter().any(|(_, problem)| *problem == PhoneProblem::National) {
+fn unread_help(unread: &UnreadRows) -> &'static str {
+    match unread.has_national_number() {
         true => "set the country of the numbers: `{ file: …, region: UA }`",
         false => "correct these rows; otherwise, their recipients will still get the message",
     }
@@ -190,9 +145,13 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// The states of suppression files. `None` for a file that cannot be opened.
 pub(super) type FileStates = Vec<Option<FileState>>;
 
-/// Rereads the suppression files of a campaign and its profile if they have changed.
+/// Rereads suppression files if they have changed.
 pub(super) struct SuppressionWatch {
-    inputs: Arc<Inputs>,
+    files: Arc<[SuppressionFile]>,
+    /// The region of national numbers.
+    region: Option<Region>,
+    /// What to do if a file cannot be used.
+    remedy: &'static str,
     known: Mutex<KnownOptOuts>,
 }
 
@@ -208,25 +167,57 @@ struct KnownOptOuts {
 
 impl SuppressionWatch {
     /// Watches the files from the time at which these inputs first read them. `None` if no file applies.
-    pub(super) fn start(inputs: &Arc<Inputs>) -> Option<Arc<dyn LateOptOuts>> {
-        let files = read_file_states(&inputs.campaign, inputs.destination.profile());
-        if inputs.campaign.brief.purpose == Purpose::Service || files.is_empty() {
-            return None;
-        }
-        let states = inputs.suppression.get().cloned();
-        let known = KnownOptOuts { numbers: RoaringTreemap::new(), states, checked_at: None };
-        Some(Arc::new(Self { inputs: Arc::clone(inputs), known: Mutex::new(known) }))
+    pub(super) fn start(inputs: &Inputs) -> Option<Arc<dyn LateOptOuts>> {
+        let files = inputs.campaign.suppression_files(inputs.destination.profile()).cloned().collect();
+        let (states, remedy) = (inputs.suppression.get().cloned(), "restore the file, then resume the run");
+        Some(Arc::new(Self::new(files, &inputs.campaign.brief, states, remedy)?))
     }
 
-    /// Reads the files if they have changed since they were last read.
-    async fn update(&self, known: &mut KnownOptOuts) -> Result<(), String> {
+    /// Watches the files that applied where a shared run was started, and those of this worker's profile. `None` if no
+    /// file applies.
+    ///
+    /// # Errors
+    /// If a file cannot be used on this machine. The worker could then send to recipients who have opted out.
+    pub(super) async fn start_for_worker(
+        terms: &SendingTerms,
+        brief: &CampaignBrief,
+        profile: &Profile,
+    ) -> Result<Option<Arc<dyn LateOptOuts>>, String> {
+        let mut files = terms.policy.suppress.clone();
+        for file in profile.suppress.iter().filter(|_| brief.purpose.is_marketing()) {
+            let file = SuppressionFile { file: file.file.to_absolute(), ..file.clone() };
+            if !files.contains(&file) {
+                files.push(file);
+            }
+        }
+        let remedy = "provide the file under this path on this machine; other processes send the run until then";
+        let Some(watch) = Self::new(files, brief, None, remedy) else { return Ok(None) };
+        drop(watch.update().await?);
+        Ok(Some(Arc::new(watch)))
+    }
+
+    /// Watches these files, which had these states when they were last read. `None` if there are no files.
+    fn new(
+        files: Vec<SuppressionFile>,
+        brief: &CampaignBrief,
+        states: Option<FileStates>,
+        remedy: &'static str,
+    ) -> Option<Self> {
+        let known = Mutex::new(KnownOptOuts { numbers: RoaringTreemap::new(), states, checked_at: None });
+        (!files.is_empty()).then(|| Self { files: files.into(), region: brief.region, remedy, known })
+    }
+
+    /// Reads the files if they have changed since they were last read. Returns the opt-outs.
+    async fn update(&self) -> Result<MutexGuard<'_, KnownOptOuts>, String> {
+        let mut known = self.known.lock().await;
         if known.checked_at.is_some_and(|at| at.elapsed() < CHECK_INTERVAL) {
-            return Ok(());
+            return Ok(known);
         }
         let states = match self.read_if_changed(known.states.clone()).await {
             Err(_) => {
                 sleep(RETRY_DELAY).await;
-                self.read_if_changed(known.states.clone()).await?
+                let read = self.read_if_changed(known.states.clone()).await;
+                read.map_err(|problem| format!("{problem}; {}", self.remedy))?
             }
             Ok(read) => read,
         };
@@ -235,19 +226,18 @@ impl SuppressionWatch {
             known.states = Some(states);
         }
         known.checked_at = Some(Instant::now());
-        Ok(())
+        Ok(known)
     }
 
     /// Reads the files if their states differ from `known`.
     async fn read_if_changed(&self, known: Option<FileStates>) -> Result<Option<(FileStates, RoaringTreemap)>, String> {
-        let inputs = Arc::clone(&self.inputs);
+        let (files, region) = (Arc::clone(&self.files), self.region);
         let read = run_blocking(move || {
-            let profile = inputs.destination.profile();
-            let states = read_file_states(&inputs.campaign, profile);
+            let states = read_file_states(files.iter());
             if known.as_ref() == Some(&states) {
                 return Ok(None);
             }
-            let read = read_suppressed(&inputs.campaign, profile).map_err(|findings| describe_findings(&findings))?;
+            let read = read_files(files.iter(), region, |_| None).map_err(|findings| describe_findings(&findings))?;
             Ok(Some((states, read.numbers)))
         });
         read.await.map_err(|error| error.to_string())?
@@ -257,8 +247,7 @@ impl SuppressionWatch {
 impl LateOptOuts for SuppressionWatch {
     fn find_opted_out(&self, phones: Vec<Phone>) -> OptedOutFuture<'_> {
         Box::pin(async move {
-            let mut known = self.known.lock().await;
-            self.update(&mut known).await?;
+            let known = self.update().await?;
             Ok(phones.into_iter().filter(|phone| known.numbers.contains(phone.to_u64())).collect())
         })
     }

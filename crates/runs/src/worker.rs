@@ -15,6 +15,7 @@ use super::plan::check_profile;
 use super::policy::refuse_ignored_opt_outs;
 use super::profiles::refuse_loopback_change;
 use super::send::{RunSender, SendJob, open_frozen_list};
+use super::suppress_files::SuppressionWatch;
 use super::{Adapters, Connection, Error, RunEvent, load_hook, read_api_key, refuse_other_secret};
 use campaign_engine::delivery::{
     self, DeliveryEvent, DrawEnd, FrozenInputs, FrozenRun, Interrupt, Participant, SendEnding, ShardSender,
@@ -212,6 +213,8 @@ impl Worker {
         let hook = if terms.webhooks { load_hook(&profile)? } else { None };
         refuse_other_secret(ledger, &profile, hook.as_ref()).await?;
         let frozen = FrozenInputs::load_for_run(ledger, run).await?;
+        let late_opt_outs = SuppressionWatch::start_for_worker(&terms, &frozen.brief, &profile);
+        let late_opt_outs = late_opt_outs.await.map_err(Error::Input)?;
         let destination = Destination::Live(Box::new(profile));
         refuse_ignored_opt_outs(run, &destination)?;
         let connection = Connection::open(&destination, key, Arc::default(), None).await?;
@@ -225,7 +228,7 @@ impl Worker {
             is_paced: true,
             gateway,
             hook,
-            late_opt_outs: None,
+            late_opt_outs,
             is_retry: false,
         };
         (self.observer)(WorkerEvent::Joined { run: run.name() });

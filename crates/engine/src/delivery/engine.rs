@@ -250,7 +250,9 @@ impl Engine {
             }
             Ok(SubmissionEnd::OverBound(fits, bound)) => return self.split_at_bound(envelope, piece, fits, &bound),
             Ok(SubmissionEnd::TooLate(at)) => return self.put_back_unexpired(envelope, piece, at),
-            Ok(SubmissionEnd::OptOutsUnknown(reason)) => Stop::new(StopKind::Breaker, reason),
+            Ok(SubmissionEnd::OptOutsUnknown(reason)) => {
+                Stop { is_local: true, ..Stop::new(StopKind::Inconsistent, reason) }
+            }
             Ok(SubmissionEnd::Refused(Permit::Lost)) => not_owner_stop(),
             Ok(SubmissionEnd::Refused(_)) => requested_stop(),
             Err(error) => ledger_stop(&error),

@@ -77,7 +77,7 @@ impl<S: ShardSender> Participant<'_, S> {
     /// If the work cannot continue.
     pub async fn join_run(&self, run: &Run) -> Result<(SendEnding, DrawEnd), S::Error> {
         let (ending, draw_end) = self.send_shards(run, None).await?;
-        if let Some(stop) = ending.stopped.as_ref().filter(|stop| stops_all_workers(stop.kind)) {
+        if let Some(stop) = ending.stopped.as_ref().filter(|stop| !stop.is_local && stops_all_workers(stop.kind)) {
             self.halt_run(run, stop).await?;
         }
         Ok((ending, draw_end))

@@ -22,12 +22,14 @@ pub struct Stop {
     pub kind: StopKind,
     /// The reason.
     pub reason: String,
+    /// Whether the cause is on this machine. A worker then leaves a shared run to processes on other machines.
+    pub is_local: bool,
 }
 
 impl Stop {
     /// Creates a stop with a kind and a reason.
     pub fn new(kind: StopKind, reason: impl Into<String>) -> Self {
-        Self { kind, reason: reason.into() }
+        Self { kind, reason: reason.into(), is_local: false }
     }
 }
 

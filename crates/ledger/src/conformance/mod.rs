@@ -136,6 +136,7 @@ promises! {
         worker_of_an_earlier_sharding_keeps_shards_but_draws_none,
         unclaimed_rows_are_drawn_again_after_resharding,
         halted_run_has_a_reason_and_no_more_shards,
+        worker_skips_only_rows_of_its_own_shards,
         shard_holders_are_listed_while_they_are_alive;
     receipts:
         receipts_are_kept_by_row_in_order_without_duplicates,

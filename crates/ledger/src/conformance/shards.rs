@@ -4,8 +4,8 @@ use futures_util::future::join_all;
 
 use super::scene::*;
 use crate::{
-    Intent, Lease, Ownership, Permit, RowSpan, RowState, RowUpdate, RunEnd, RunFilter, RunProgress, RunUpdate,
-    Settlement, ShardDraw, ShardHolder, ShardWorker, StopKind, StopRequest,
+    Intent, Lease, OPTED_OUT, Ownership, Permit, RowSpan, RowState, RowUpdate, RunEnd, RunFilter, RunProgress,
+    RunUpdate, Settlement, ShardDraw, ShardHolder, ShardWorker, StopKind, StopRequest,
 };
 use campaign_core::domain::Row;
 
@@ -203,6 +203,23 @@ pub(super) async fn halted_run_has_a_reason_and_no_more_shards(scene: Scene) {
     scene.ledger.end_run(scene.lease, RunEnd { progress: RunProgress::Open, ..run_end() }).await.unwrap();
     assert_eq!(scene.begin_rows(one.lease, &[2]).await, Permit::Lost);
     assert_eq!(scene.draw_shard(&one, 2).await, ShardDraw::Ended);
+}
+
+pub(super) async fn worker_skips_only_rows_of_its_own_shards(scene: Scene) {
+    scene.shard_run(scene.lease, true).await;
+    let (one, two) = (scene.register_worker("one").await, scene.register_worker("two").await);
+    assert_eq!(scene.draw_shard(&one, 2).await, new_rows(2, 3));
+    assert_eq!(scene.draw_shard(&two, 2).await, new_rows(4, 5));
+    let skip = async |lease: Lease, row: u32| {
+        let update = RowUpdate::Skipped { rows: vec![Row::new(row)], reason: OPTED_OUT };
+        scene.ledger.update_rows(lease, update).await.unwrap()
+    };
+    assert_eq!(skip(two.lease, 3).await, Ownership::Lost);
+    assert_eq!(skip(one.lease, 3).await, Ownership::Held);
+    assert_eq!(scene.excluded_rows().await, [3, 9]);
+    scene.ledger.end_run(scene.lease, RunEnd { progress: RunProgress::Open, ..run_end() }).await.unwrap();
+    assert_eq!(skip(one.lease, 2).await, Ownership::Lost, "the run has ended");
+    assert_eq!(scene.excluded_rows().await, [3, 9]);
 }
 
 pub(super) async fn shard_holders_are_listed_while_they_are_alive(scene: Scene) {

@@ -336,7 +336,8 @@ impl LedgerContents {
 
     pub fn skip_rows(&mut self, lease: Lease, rows: &[Row], reason: &str) -> Result<Ownership, LedgerError> {
         let stored = self.stored_run_mut(lease.run)?;
-        if !stored.run.is_leased(lease) {
+        let may_skip = stored.run.may_send_drawn_rows() && stored.has_all_rows(lease.epoch, rows);
+        if !stored.run.is_leased(lease) && !may_skip {
             return Ok(Ownership::Lost);
         }
         rows.iter().for_each(|row| stored.excluded.insert(*row, RowState::Skipped, reason));
@@ -363,10 +364,8 @@ impl LedgerContents {
         events: Vec<NewRowEvent>,
     ) -> Result<Ownership, LedgerError> {
         let stored = self.stored_run_mut(lease.run)?;
-        let has_shard = |event: &NewRowEvent| {
-            stored.has_shard_with_rows(lease.epoch, RowSpan { first: event.row, last: event.row })
-        };
-        if !stored.run.is_leased(lease) && (events.is_empty() || !events.iter().all(has_shard)) {
+        let rows: Vec<Row> = events.iter().map(|event| event.row).collect();
+        if !stored.run.is_leased(lease) && !stored.has_all_rows(lease.epoch, &rows) {
             return Ok(Ownership::Lost);
         }
         stored.record_events(timestamp_from_micros(now)?, events);

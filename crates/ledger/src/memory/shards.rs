@@ -10,6 +10,7 @@ use crate::{
     Epoch, Lease, LedgerError, LedgerFuture, OwnedBlock, Ownership, RowSpan, Run, RunId, ShardDraw, ShardStore,
     ShardWorker, Sharding,
 };
+use campaign_core::domain::Row;
 
 /// A drawn shard.
 #[derive(Clone, Debug)]
@@ -26,6 +27,12 @@ impl StoredRun {
     /// Whether the holder of a fencing token has a shard with these rows.
     pub(super) fn has_shard_with_rows(&self, epoch: Epoch, rows: RowSpan) -> bool {
         self.shards.iter().any(|shard| shard.epoch == Some(epoch) && owns_rows(shard.rows, rows))
+    }
+
+    /// Whether there are rows, and the holder of a fencing token has shards with all of them.
+    pub(super) fn has_all_rows(&self, epoch: Epoch, rows: &[Row]) -> bool {
+        let has_shard = |row: &Row| self.has_shard_with_rows(epoch, RowSpan { first: *row, last: *row });
+        !rows.is_empty() && rows.iter().all(has_shard)
     }
 
     /// The fencing token of the shard with these rows, if the shard is not complete.

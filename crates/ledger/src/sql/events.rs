@@ -33,17 +33,30 @@ pub(super) async fn apply_update(
     }
 }
 
+/// Skips rows, unless the lease was lost. A worker of a sharded run skips rows of its shards.
 async fn skip_rows(
     connection: &mut Connection,
     lease: Lease,
     rows: &[Row],
     reason: &str,
 ) -> Result<Ownership, StatementError> {
-    if !runs::load_run(&mut *connection, lease.run).await?.is_leased(lease) {
+    let run = runs::load_run(&mut *connection, lease.run).await?;
+    let may_skip = run.is_leased(lease) || run.may_send_drawn_rows() && has_all_rows(connection, lease, rows).await?;
+    if !may_skip {
         return Ok(Ownership::Lost);
     }
     insert_excluded_rows(connection, lease.run, &ExcludedRows::from_skipped(rows, reason)).await?;
     Ok(Ownership::Held)
+}
+
+/// Whether there are rows, and all of them belong to shards of this lease.
+async fn has_all_rows(connection: &mut Connection, lease: Lease, rows: &[Row]) -> Result<bool, StatementError> {
+    for row in rows {
+        if !blocks::are_rows_leased(&mut *connection, lease, RowSpan { first: *row, last: *row }).await? {
+            return Ok(false);
+        }
+    }
+    Ok(!rows.is_empty())
 }
 
 /// Records events, unless the lease was lost.
@@ -56,11 +69,8 @@ async fn record_events(
     let mut leased = runs::load_run(&mut *connection, lease.run).await?.is_leased(lease);
     if !leased {
         // A worker of a sharded run records events for its rows.
-        leased = !events.is_empty();
-        for NewRowEvent { row, .. } in &events {
-            leased =
-                leased && blocks::are_rows_leased(&mut *connection, lease, RowSpan { first: *row, last: *row }).await?;
-        }
+        let rows: Vec<Row> = events.iter().map(|event| event.row).collect();
+        leased = has_all_rows(connection, lease, &rows).await?;
     }
     if !leased {
         return Ok(Ownership::Lost);

@@ -18,6 +18,8 @@ use std::path::{Component, Display, Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use serde::{Deserialize, Serialize};
+
 use campaign_core::finding::{Finding, rules};
 use campaign_core::regular_file;
 
@@ -45,10 +47,20 @@ pub struct FileState {
 }
 
 /// A path in a campaign or a profile, with its scope.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "StoredPath", from = "StoredPath")]
 pub struct CampaignPath {
     path: PathBuf,
     scope: PathScope,
+}
+
+/// The stored form of a path, for other processes. The path is absolute, because these have other working folders.
+#[derive(Serialize, Deserialize)]
+struct StoredPath {
+    path: String,
+    /// The folder that the path must not leave. `None` for any file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    within: Option<String>,
 }
 
 /// The paths in one file.
@@ -86,6 +98,23 @@ impl PathScope {
     /// If the folder does not exist.
     pub fn within(folder: &Path) -> io::Result<Self> {
         Ok(Self::Within(folder.canonicalize()?.into()))
+    }
+}
+
+impl From<CampaignPath> for StoredPath {
+    fn from(path: CampaignPath) -> Self {
+        let within = match &path.scope {
+            PathScope::Within(folder) => Some(folder.display().to_string()),
+            PathScope::Anywhere | PathScope::Editor(_) => None,
+        };
+        Self { path: path.to_absolute().display().to_string(), within }
+    }
+}
+
+impl From<StoredPath> for CampaignPath {
+    fn from(StoredPath { path, within }: StoredPath) -> Self {
+        let scope = within.map_or(PathScope::Anywhere, |folder| PathScope::Within(Path::new(&folder).into()));
+        Self { path: path.into(), scope }
     }
 }
 
@@ -223,6 +252,12 @@ impl CampaignPath {
     /// Another path with the same scope.
     pub fn with_path(&self, path: &Path) -> Self {
         Self { path: path.to_owned(), scope: self.scope.clone() }
+    }
+
+    /// The same path from the root folder.
+    #[must_use]
+    pub fn to_absolute(&self) -> Self {
+        self.with_path(&std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone()))
     }
 
     /// A path relative to the folder of this one, with the same scope.
