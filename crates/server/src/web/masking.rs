@@ -1,5 +1,6 @@
 //! Phone numbers in texts, for pages and files that show only the last two digits of a number.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use campaign_content::audience::{PhoneProblem, parse_phone_number};
@@ -35,8 +36,10 @@ pub(super) fn find_phone_numbers(text: &str, recipient: Phone) -> Vec<Range<usiz
     found
 }
 
-/// Replaces the phone numbers in a text with their last two digits.
+/// Replaces the recipient's and all other phone numbers in a text with their last two digits.
 pub(super) fn mask_phone_numbers(text: &str, recipient: Phone) -> String {
+    let text = mask_recipient(text, recipient);
+    let text = text.as_ref();
     let (mut masked, mut copied_end) = (String::with_capacity(text.len()), 0);
     for number in find_phone_numbers(text, recipient) {
         let digits: Vec<char> = text[number.clone()].chars().filter(char::is_ascii_digit).collect();
@@ -46,6 +49,11 @@ pub(super) fn mask_phone_numbers(text: &str, recipient: Phone) -> String {
         copied_end = number.end;
     }
     masked + &text[copied_end..]
+}
+
+/// Replaces the recipient's phone number in a text with its last two digits. Other numbers are kept.
+pub(super) fn mask_recipient(text: &str, recipient: Phone) -> Cow<'_, str> {
+    recipient.hide_in_text(text, &recipient.format_masked())
 }
 
 /// Finds the byte ranges of the longest sequences of digits.
