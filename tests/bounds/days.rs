@@ -124,7 +124,7 @@ fn estimated_days_respect_windows_and_sent_messages() {
 fn estimated_days_use_the_time_zones_of_recipients() {
     let _files = in_files();
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
-    let zone = |row: usize| if row % 2 == 0 { "Europe/Kyiv" } else { "Europe/London" };
+    let zone = |row: usize| if row.is_multiple_of(2) { "Europe/Kyiv" } else { "Europe/London" };
     let rows: String = (2..12).map(|row| format!("{},Olena,{}\n", phone(row), zone(row))).collect();
     let draft =
         campaign().with_list(&format!("phone,name,zone\n{rows}")).through(&gateway).top("timezone: Europe/Kyiv");
