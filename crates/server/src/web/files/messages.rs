@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use crate::web::masking::{find_phone_numbers, mask_phone_numbers, mask_recipient};
+use crate::web::masking::{find_phone_numbers, mask_all_numbers, mask_recipient};
 use crate::web::words::PageWords;
 use campaign_content::message::MarkedText;
 use campaign_core::domain::{
@@ -386,7 +386,7 @@ fn split_pieces(text: &MarkedText, parts: &[usize], hide: Option<Phone>) -> Text
         let piece = match hide {
             Some(phone) => {
                 if has_cells {
-                    mask_phone_numbers(piece, phone)
+                    mask_all_numbers(piece, phone)
                 } else {
                     mask_recipient(piece, phone).into_owned()
                 }

@@ -25,7 +25,7 @@ use super::caches::CampaignTraits;
 use super::page_error::{ErrorMessage, PageError};
 use super::sign_in::Visitor;
 use crate::web::html::{PageFormat, render, render_part};
-use crate::web::masking::{mask_phone_numbers, mask_recipient};
+use crate::web::masking::{mask_all_numbers, mask_recipient};
 use crate::web::words::{PageLanguage, PageWords, zone_name};
 use campaign_core::domain::Phone;
 use campaign_ledger::{Ledger, Run};
@@ -335,7 +335,7 @@ impl PageRequest {
     /// Masks all phone numbers in a text that a person wrote, such as a reply, unless the page shows full numbers.
     pub(super) fn mask_written_text(&self, text: &str, recipient: Option<Phone>) -> String {
         match recipient.filter(|_| !self.shows_numbers()) {
-            Some(phone) => mask_phone_numbers(text, phone),
+            Some(phone) => mask_all_numbers(text, phone),
             None => text.to_owned(),
         }
     }
