@@ -345,7 +345,8 @@ impl SendingFacts<'_> {
             };
             format!("{minimum} at {rate}{}", openings.unwrap_or_default())
         });
-        let days = count_sending_days(campaign, Some(self.profile), Some(&self.survey.survey), number, None);
+        let Survey { zones, sent_by_day, .. } = &self.survey.survey;
+        let days = count_sending_days(campaign, Some(self.profile), zones, sent_by_day, number, None);
         let days = days.map(|days| format!("over {days} days"));
         let all: Vec<String> = timed.into_iter().chain(days).collect();
         (!all.is_empty()).then(|| all.join(", "))

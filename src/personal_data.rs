@@ -194,13 +194,15 @@ pub(super) async fn forget_recipient(context: &Context, args: &ForgetArgs) -> Re
     let code = match () {
         () if !forgotten.unread.is_empty() || !forgotten.unwritten.is_empty() => exit::STORAGE,
         () if !forgotten.doubtful.is_empty() => exit::IN_DOUBT,
+        // The number is still stored, so the command must not look successful.
+        () if !forgotten.elsewhere.is_empty() => exit::REJECTIONS,
         () => exit::SUCCESS,
     };
     if context.output.json {
         let object = forgotten_recipient_json(context, phone, forgotten, code);
         context.output.print_object(&object);
     } else {
-        let text = describe_forgotten_recipient(context, phone, forgotten);
+        let text = describe_forgotten_recipient(context, phone, forgotten, code);
         context.output.print_done(&text, code);
     }
     Ok(code)
@@ -215,6 +217,13 @@ async fn confirm_forgetting(context: &Context, phone: Phone, person: &RecipientR
             "The number and all data in these rows are removed from the ledger, the list copies and the results.",
         )
         .with_note("Planned messages to the number are skipped. It no longer receives marketing messages.");
+    let prompt = match person.elsewhere.iter().map(|(_, rows)| rows.len()).sum() {
+        0 => prompt,
+        others => prompt.with_note(format!(
+            "Not erased: the number in another column of {} for other numbers.",
+            format_count(others, "row")
+        )),
+    };
     require_confirmation(&context.output, prompt, "forgetting a recipient", "Nothing was forgotten.").await
 }
 
@@ -242,11 +251,12 @@ fn forgotten_recipient_json(context: &Context, phone: Phone, forgotten: Forgotte
     object
 }
 
-fn describe_forgotten_recipient(context: &Context, phone: Phone, forgotten: ForgottenPerson) -> String {
+fn describe_forgotten_recipient(context: &Context, phone: Phone, forgotten: ForgottenPerson, code: u8) -> String {
     let ForgottenPerson { runs, doubtful, elsewhere, unread, unwritten } = forgotten;
     let all: u64 = runs.iter().map(|forgotten| forgotten.rows.len()).sum();
     let (row_count, run_count) = (format_count(all, "row"), format_count(runs.len() as u64, "run"));
-    let mut text = format!("+{phone} was forgotten: {row_count} in {run_count}\n");
+    let extent = if code == exit::SUCCESS { "forgotten" } else { "only partly forgotten" };
+    let mut text = format!("+{phone} was {extent}: {row_count} in {run_count}\n");
     for ForgottenRows { run, rows, skipped } in &runs {
         let skipped = if skipped.is_empty() { String::new() } else { format!(", {} skipped", skipped.len()) };
         text += &format!("  {run} · {}{skipped}\n", format_count(rows.len(), "row"));
@@ -265,8 +275,8 @@ fn describe_forgotten_recipient(context: &Context, phone: Phone, forgotten: Forg
     for (run, rows) in &elsewhere {
         let show = context.output.command(format!("show {run} --row {}", rows.min().unwrap_or_default()));
         text += &format!(
-            "not forgotten: {run} also has the number in another column of {}; to erase a row, forget its number\n  \
-             first: {show}\n",
+            "not forgotten: {run} still contains the number in another column of {}; to erase such a row, forget its \
+             own number\n  first: {show}\n",
             describe_other_rows(rows)
         );
     }

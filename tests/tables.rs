@@ -50,6 +50,21 @@ fn unusual_cells_of_a_table_are_reported_like_cells_of_the_list() {
 }
 
 #[test]
+fn table_columns_that_only_an_included_text_uses_are_checked() {
+    let gateway = Gateway::accepting();
+    let sale = campaign_with_stores(shopper_draft(&["Lviv", "Kyiv"], "Hi{% include 'more.txt' %}"), &gateway);
+    sale.write("templates/more.txt", "!{% include 'store.txt' %}");
+    sale.write("templates/store.txt", " Come to {{ stores[city].address }}, {{ stores[city].hours }}");
+    sale.write("stores.csv", "City;address;hours\nKyiv;;None\nLviv;Rynok 2;9-20\n");
+    let report = sale.campaign(&["check", "sale.yaml"]).exits(0);
+    let report = report.says("the column `address` is empty in 1 row of the table `stores`");
+    report.says("the column `hours` contains `None` in 1 row of the table `stores`");
+    sale.write("templates/store.txt", " Come to {{ stores[city].adress }}");
+    let report = sale.campaign(&["check", "sale.yaml"]).exits(2);
+    report.says("the table `stores` has no column `adress`").says("(in `store.txt`, line 1, column 13)");
+}
+
+#[test]
 fn table_keys_and_conditions_match_accents_in_any_form() {
     let gateway = Gateway::accepting();
     let (composed, separate) = ("Orl\u{e9}ans", "Orle\u{301}ans");

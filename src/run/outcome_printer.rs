@@ -15,6 +15,7 @@ use crate::retry::not_retried_json;
 use crate::suggested::{LIVE_GATEWAY, send_arguments, shell_path, with_gateway};
 use crate::text::StyledText;
 use crate::{exit, schedule};
+use campaign_core::calendar::SentByDay;
 use campaign_core::domain::choose_plural;
 use campaign_core::finding::join_alternatives;
 use campaign_engine::check::count_sending_days;
@@ -304,7 +305,10 @@ impl OutcomePrinter<'_> {
             let (time, openings) = (format_duration(time), openings.unwrap_or_default());
             notes.push(format!("a live run takes about {time} at `delivery.rate: {rate}`{openings}"));
         }
-        if let (true, Some(days)) = (compares, count_sending_days(&self.inputs.campaign, None, None, sent, due)) {
+        // A retry does not read the time zones of recipients.
+        if let (true, Some(zones)) = (compares, &ended.notes.zones)
+            && let Some(days) = count_sending_days(&self.inputs.campaign, None, zones, &SentByDay::default(), sent, due)
+        {
             notes.push(format!("a live run takes {} because of `delivery.per_day`", format_count(days, "day")));
         }
         notes

@@ -121,6 +121,24 @@ fn estimated_days_respect_windows_and_sent_messages() {
 }
 
 #[test]
+fn estimated_days_use_the_time_zones_of_recipients() {
+    let _files = in_files();
+    let (gateway, clock) = (Gateway::accepting(), Clock::new());
+    let zone = |row: usize| if row.is_multiple_of(2) { "Europe/Kyiv" } else { "Europe/London" };
+    let rows: String = (2..12).map(|row| format!("{},Olena,{}\n", phone(row), zone(row))).collect();
+    let draft =
+        campaign().with_list(&format!("phone,name,zone\n{rows}")).through(&gateway).top("timezone: Europe/Kyiv");
+    let window = "window: { hours: 09:00-09:01, zone: zone }\n  per_day: 9";
+    let sale = draft.delivery(window).write();
+    sale.replace("sale.yaml", "rate: 100000/s", "rate: 3/min");
+    // Three messages a day in each time zone; in Kyiv alone, ten messages take four days.
+    let moment = "2027-03-01T06:00:00Z";
+    start(&sale, &clock, moment, &["check", "sale.yaml"]).finish().exits(0).says("over 2 days because of `per_day`");
+    let rehearsed = start(&sale, &clock, moment, &["run", "sale.yaml", "--gateway", "sandbox"]).finish().exits(0);
+    rehearsed.says("a live run takes 2 days because of `delivery.per_day`");
+}
+
+#[test]
 fn per_day_needs_a_time_zone_and_rehearsals_do_not_wait() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).delivery("per_day: [2, 4]").write();

@@ -247,7 +247,8 @@ fn worker_that_requires_consent_refuses_a_run_without_it() {
     until("the worker looks for runs", || worker.stdout().contains("ready to send shards of runs"));
     let run = sale.start(&["--shared"]);
     until("the worker refuses", || {
-        (worker.stdout() + &worker.stderr()).contains("requires consent on this machine, but did not where")
+        (worker.stdout() + &worker.stderr())
+            .contains("requires consent on this machine, but not on the machine that started sale@1")
     });
     run.finish().exits(0);
     worker.signal("TERM");

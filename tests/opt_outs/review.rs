@@ -91,6 +91,19 @@ fn replies_page_shows_replies_to_review_with_masked_numbers() {
 }
 
 #[test]
+fn phone_number_of_another_person_in_a_reply_is_masked() {
+    let reply = format!("Cancel my order, ask +{} or 067 123-45-89", phone(9));
+    let (_hooked, server) = receive_replies(campaign(), &[&reply]);
+    let browser = Browser::signed_in(&server);
+    let masked = format!("Cancel my order, ask …{:02} or …89", phone(9) % 100);
+    for path in ["/replies", "/runs/sale@1/rows/2"] {
+        let words = browser.page(path).one("main").words();
+        assert!(words.contains(&masked), "{path}: {words}");
+    }
+    server.end("TERM").exits(0);
+}
+
+#[test]
 fn reply_repeated_in_later_receipts_is_listed_once() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(1).through(&gateway));

@@ -202,7 +202,8 @@ impl Session {
         }
         failpoint::pass("run.opened");
         let before = sent.first_sending().filter(|_| survey.survey.left_out.count_rows(RowState::Skipped) > 0);
-        let notes = SelectionNotes { before, cancelled_in, ..SelectionNotes::default() };
+        let zones = Some(survey.survey.zones);
+        let notes = SelectionNotes { before, cancelled_in, zones, ..SelectionNotes::default() };
         let (lock, limit) = (Arc::clone(self.lock()?), self.launch.request.limit);
         Ok(Preparation::Send(Box::new(RunToSend { limit, notes, ..RunToSend::new(run, lock) })))
     }

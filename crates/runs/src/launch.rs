@@ -22,7 +22,7 @@ use super::{
 };
 use campaign_core::calendar::Occurrence;
 use campaign_core::domain::{Row, RowSet};
-use campaign_engine::check::Consents;
+use campaign_engine::check::{Consents, RecipientZones};
 use campaign_engine::delivery::{DeviationCounts, ErrorCounts, FrozenRun, Interrupt, Snapshot, Stop};
 use campaign_engine::report::{ResultsBackup, ResultsTarget, RunInDoubt, check_target};
 use campaign_gateway::WebhookUrls;
@@ -98,6 +98,8 @@ pub struct SelectionNotes {
     pub before: Option<EarlierSending>,
     /// The runs of the same edition that were stopped for good, if their recipients are skipped for that.
     pub cancelled_in: Vec<String>,
+    /// The time zones of recipients, if this call began the run.
+    pub zones: Option<RecipientZones>,
 }
 
 impl RunToSend {

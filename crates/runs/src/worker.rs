@@ -203,8 +203,8 @@ impl Worker {
         check_profile(&adapters, &profile).await?;
         if profile.requires_consent && run.suppression.purpose.is_marketing() && !terms.policy.needs_consent {
             return Err(Error::Input(format!(
-                "the profile `{}` requires consent on this machine, but did not where {} was started; add `policy: \
-                 {{ consent: required }}` to the profile there",
+                "the profile `{}` requires consent on this machine, but not on the machine that started {}; add \
+                 `policy: {{ consent: required }}` to the profile on that machine",
                 profile.name,
                 run.name()
             )));

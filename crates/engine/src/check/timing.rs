@@ -12,7 +12,8 @@ use rustc_hash::FxHashMap;
 
 use super::{Survey, rules};
 use campaign_core::calendar::{
-    InvertedZone, MessageGroup, Occurrence, RunDeadline, RunLimits, Schedule, zone_of_area_code, zone_of_country,
+    InvertedZone, MessageGroup, Occurrence, RunDeadline, RunLimits, Schedule, SentByDay, zone_of_area_code,
+    zone_of_country,
 };
 use campaign_core::domain::{Phone, Region, Row};
 use campaign_core::finding::Finding;
@@ -99,26 +100,26 @@ fn group_messages(
 
 /// Counts the days on which a run that starts at `begins` sends `messages` messages, given the daily limit and the
 /// windows. `None` if there is no daily limit, or if it allows all messages on one day. If `begins` is `None`, days are
-/// counted from the beginning of the campaign's day. Without a survey, all recipients are assumed to be in the
+/// counted from the beginning of the campaign's day. If `zones` is empty, all recipients are assumed to be in the
 /// campaign's time zone.
 pub fn count_sending_days(
     campaign: &Campaign,
     profile: Option<&Profile>,
-    survey: Option<&Survey>,
+    zones: &RecipientZones,
+    sent: &SentByDay,
     messages: u64,
     begins: Option<Timestamp>,
 ) -> Option<u64> {
     let per_day = campaign.per_day.as_ref()?;
     let (_, day_start) = campaign.home_windows(profile);
     let begins = begins.unwrap_or(day_start);
-    let (zones, sent) = survey.map(|survey| (&survey.zones, &survey.sent_by_day)).unzip();
-    let sent = sent.cloned().unwrap_or_default();
-    let min_days = per_day.count_days(messages, per_day.count_usage(&sent, begins));
+    let min_days = per_day.count_days(messages, per_day.count_usage(sent, begins));
     if min_days <= 1 {
         return None;
     }
-    let groups = group_messages(campaign, profile, zones.unwrap_or(&RecipientZones::default()), messages);
-    let limits = RunLimits { groups, sent, end: None, ..TimedCampaign::new(campaign, profile, None).limits };
+    let groups = group_messages(campaign, profile, zones, messages);
+    let limits =
+        RunLimits { groups, sent: sent.clone(), end: None, ..TimedCampaign::new(campaign, profile, None).limits };
     Some(limits.calculate_outlook(begins).days.max(min_days))
 }
 

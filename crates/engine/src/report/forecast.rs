@@ -132,7 +132,7 @@ impl Forecast {
             seconds,
             openings: seconds
                 .and_then(|seconds| campaign.count_openings(profile, Duration::from_secs_f64(seconds), due)),
-            days: count_sending_days(campaign, profile, Some(survey), messages, due),
+            days: count_sending_days(campaign, profile, &survey.zones, &survey.sent_by_day, messages, due),
             rate,
         }
     }

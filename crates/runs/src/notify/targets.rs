@@ -95,9 +95,9 @@ impl RequestFailure {
 /// A resolver that accepts public addresses only.
 pub(crate) struct PublicResolver;
 
-/// The host name resolves to a private address.
+/// The host name has a private address, perhaps besides public ones.
 #[derive(Debug, thiserror::Error)]
-#[error("the host name has no public address")]
+#[error("the host name resolves to an address on this machine or its local network")]
 struct PrivateAddressError;
 
 impl Resolve for PublicResolver {

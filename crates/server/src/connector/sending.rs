@@ -366,7 +366,7 @@ impl RecentMessages {
                 if let Err(error) = ledger.check_repeat(RepeatRequest::Release(place)).await {
                     tracing::warn!(
                         "a message was not sent, but its record could not be removed, so the same message will be \
-                         refused for a minute: {error}"
+                         rejected for a minute: {error}"
                     );
                 }
             }

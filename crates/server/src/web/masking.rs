@@ -1,5 +1,6 @@
 //! Phone numbers in texts, for pages and files that show only the last two digits of a number.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use campaign_content::audience::{PhoneProblem, parse_phone_number};
@@ -35,8 +36,13 @@ pub(super) fn find_phone_numbers(text: &str, recipient: Phone) -> Vec<Range<usiz
     found
 }
 
-/// Replaces the phone numbers in a text with their last two digits.
-pub(super) fn mask_phone_numbers(text: &str, recipient: Phone) -> String {
+/// Replaces the recipient's phone number and all other valid phone numbers in a text with their last two digits.
+pub(super) fn mask_all_numbers(text: &str, recipient: Phone) -> String {
+    mask_valid_numbers(&mask_recipient(text, recipient), recipient)
+}
+
+/// Replaces the valid phone numbers in a text with their last two digits.
+fn mask_valid_numbers(text: &str, recipient: Phone) -> String {
     let (mut masked, mut copied_end) = (String::with_capacity(text.len()), 0);
     for number in find_phone_numbers(text, recipient) {
         let digits: Vec<char> = text[number.clone()].chars().filter(char::is_ascii_digit).collect();
@@ -46,6 +52,11 @@ pub(super) fn mask_phone_numbers(text: &str, recipient: Phone) -> String {
         copied_end = number.end;
     }
     masked + &text[copied_end..]
+}
+
+/// Replaces the recipient's phone number in a text with its last two digits. Other numbers are kept.
+pub(super) fn mask_recipient(text: &str, recipient: Phone) -> Cow<'_, str> {
+    recipient.hide_in_text(text, &recipient.format_masked())
 }
 
 /// Finds the byte ranges of the longest sequences of digits.
@@ -95,7 +106,7 @@ mod tests {
             ("1 250 000.00 on 2026-12-01 at 10:00", "1 250 000.00 on 2026-12-01 at 10:00"),
             ("order 12345678, parcel 20450123456789", "order 12345678, parcel 20450123456789"),
         ] {
-            assert_eq!(mask_phone_numbers(text, recipient), masked, "{text}");
+            assert_eq!(mask_valid_numbers(text, recipient), masked, "{text}");
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use calamine::{DataRef, ExcelDateTime};
+use calamine::{DataRef, ExcelDateTime, ExcelDateTimeType};
 
 use campaign_core::domain::Language;
 
@@ -408,8 +408,10 @@ impl DateFormat {
         Self { parts, ukrainian: language.trim_start_matches('0').eq_ignore_ascii_case(UKRAINIAN), is_12_hour }
     }
 
-    /// Formats a time in this format. Fractions of a second that are not shown are cut off.
+    /// Formats a time in this format. Like Excel, rounds a time of day half up to the second, or to the fraction of a
+    /// second that the format shows. A date without a time of day is not rounded.
     pub(super) fn format_time(&self, time: &ExcelDateTime) -> String {
+        let time = &self.count_decimals().map_or(*time, |decimals| round_time(time, decimals));
         let (year, month, day, hour, minute, second, milli) = time.to_ymd_hms_milli();
         let (language, days) = if self.ukrainian { (Language::Uk, DAYS_IN_UKRAINIAN) } else { (Language::En, DAYS) };
         let month_name = language.month_names()[usize::from(month.clamp(1, 12)) - 1];
@@ -441,17 +443,47 @@ impl DateFormat {
         }
         output
     }
+
+    /// The number of decimals of a second in this format. `None` if it shows no time of day.
+    fn count_decimals(&self) -> Option<usize> {
+        let decimals = self.parts.iter().filter_map(|part| match part {
+            DatePart::Fraction(decimals) => Some(*decimals),
+            DatePart::Hour(_) | DatePart::Minute(_) | DatePart::Second(_) | DatePart::HalfDay | DatePart::All(_) => {
+                Some(0)
+            }
+            _ => None,
+        });
+        decimals.max()
+    }
 }
 
-/// Formats a time without a specific format: the date as day, month and year, and the time unless it is midnight.
+/// The number of milliseconds of a day.
+const DAY_IN_MILLISECONDS: f64 = 86_400_000.0;
+
+/// Rounds a time half up to the second, or to this number of decimals of a second.
+fn round_time(time: &ExcelDateTime, decimals: usize) -> ExcelDateTime {
+    // A date and time in one number is not exact, so fractions of a millisecond are errors.
+    let milliseconds = (time.as_f64() * DAY_IN_MILLISECONDS).round();
+    let unit = [1000.0, 100.0, 10.0, 1.0][decimals.min(3)];
+    let days = (milliseconds / unit + 0.5).floor() * unit / DAY_IN_MILLISECONDS;
+    let kind = if time.is_duration() { ExcelDateTimeType::TimeDelta } else { ExcelDateTimeType::DateTime };
+    // The epoch can only be compared, not read.
+    let is_1904 = *time != ExcelDateTime::new(time.as_f64(), kind, false);
+    ExcelDateTime::new(days, kind, is_1904)
+}
+
+/// Formats a time without a specific format, rounded to the second: the date as day, month and year, and the time unless
+/// it is midnight.
 pub(super) fn format_default(time: &ExcelDateTime) -> String {
+    let is_time_of_day = time.as_f64() < 1.0;
+    let time = &round_time(time, 0);
     let (year, month, day, hour, minute, second, _) = time.to_ymd_hms_milli();
     let clock =
         if second > 0 { format!("{hour:02}:{minute:02}:{second:02}") } else { format!("{hour:02}:{minute:02}") };
     if time.is_duration() {
         return format!("{}:{minute:02}:{second:02}", count_elapsed(time, 'h'));
     }
-    match (time.as_f64() < 1.0, clock == "00:00") {
+    match (is_time_of_day, clock == "00:00") {
         (true, _) => clock,
         (false, true) => format!("{day:02}.{month:02}.{year:04}"),
         (false, false) => format!("{day:02}.{month:02}.{year:04} {clock}"),
@@ -565,6 +597,17 @@ mod date_format_tests {
             ("yyyy-mm-dd hh:mm", None, 46_357.5, "2026-12-01 12:00"),
             ("General", None, 46_357.0, "01.12.2026"),
             ("General", None, 46_357.5, "01.12.2026 12:00"),
+            // 23:59:59.6 on 31 December 2026, and 10:00:00.5 and 10:00:00.4 as times.
+            ("dd.mm.yyyy hh:mm:ss", None, 46_387.0 + 86_399.6 / 86_400.0, "01.01.2027 00:00:00"),
+            ("dd.mm.yyyy hh:mm", None, 46_387.0 + 86_399.6 / 86_400.0, "01.01.2027 00:00"),
+            ("dd.mm.yyyy hh:mm:ss.0", None, 46_387.0 + 86_399.6 / 86_400.0, "31.12.2026 23:59:59.6"),
+            ("dd.mm.yyyy", None, 46_387.0 + 86_399.6 / 86_400.0, "31.12.2026"),
+            ("General", None, 46_387.0 + 86_399.6 / 86_400.0, "01.01.2027"),
+            ("General", None, 86_399.6 / 86_400.0, "00:00"),
+            ("h:mm:ss", None, 36_000.5 / 86_400.0, "10:00:01"),
+            ("h:mm:ss", None, 36_000.4 / 86_400.0, "10:00:00"),
+            ("mm:ss.0", None, 59.96 / 86_400.0, "01:00.0"),
+            ("[h]:mm:ss", None, 86_399.6 / 86_400.0, "24:00:00"),
         ] {
             let time = ExcelDateTime::new(value, ExcelDateTimeType::DateTime, false);
             assert_eq!(NumberFormat::parse(code, id).format_time(&time), expected, "{code} of {value}");

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use roaring::RoaringBitmap;
 
 use super::skipped_rows::describe_first;
-use super::{collect_texts, damaged_text, expressions, links, wording};
+use super::{collect_texts, damaged_text, expressions, links, read_included_texts, wording};
 use crate::check::compiled_campaign::to_finding;
 use crate::check::row_anomalies::find_cell_anomaly;
 use crate::check::{AnomalyRows, EmptyCells, RowAnomaly, Survey};
@@ -242,10 +242,12 @@ pub(super) fn report_loop_over_text(name: &str, example: &str, rows: &str) -> Fi
     Finding::new(&LOOP_OVER_TEXT, message).help(format!("write `{name} | split(pat=\"{example}\")` in the loop"))
 }
 
-/// Findings about the cells of a lookup table, one per column and kind, in the columns that the campaign's own texts
-/// name.
+/// Findings about the cells of a lookup table, one per column and kind, in the columns that the campaign's texts and
+/// their included texts name.
 pub fn check_lookup_table(campaign: &Campaign, name: &str, table: &LookupTable) -> Vec<Finding> {
-    let texts = collect_texts(campaign);
+    let mut texts = collect_texts(campaign);
+    let mut load = |name: &str| campaign.folders.read_text(name).ok().map(|(_, text)| text);
+    texts.extend(read_included_texts(texts.iter(), &mut load).into_iter().flatten());
     let uses = |text: &&NamedTemplate, header: &str| text.source.contains(name) && text.source.contains(header);
     let mut findings = Vec::new();
     for (column, header) in table.columns.iter().enumerate() {

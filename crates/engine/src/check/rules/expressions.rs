@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use super::read_included_texts;
 use campaign_content::message::{
-    ColumnName, ConditionCheck, ConditionKind, FilterCall, Mentions, TextProblem, find_condition_checks,
-    find_defined_names, find_filter_calls, find_mentions, find_number_comparisons, problem_at,
-    suggest_number_comparison,
+    ColumnName, ConditionCheck, ConditionKind, FilterCall, TextProblem, find_condition_checks, find_defined_names,
+    find_filter_calls, find_mentions, find_number_comparisons, problem_at, suggest_number_comparison,
 };
 use campaign_core::define_rules;
 use campaign_core::domain::variable::{CAMPAIGN_VARIABLES, ROW_VARIABLES, is_reserved};
@@ -205,23 +205,12 @@ fn collect_used_names<'t>(
     texts: impl Iterator<Item = &'t NamedTemplate>,
     load: &mut dyn FnMut(&str) -> Option<String>,
 ) -> Option<BTreeSet<String>> {
-    let (mut used, mut included, mut left) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
-    for text in texts {
-        if NamedTemplate::is_placeholder(&text.name) {
-            return None;
-        }
-        left.push(text.clone());
+    let texts: Vec<&NamedTemplate> = texts.collect();
+    if texts.iter().any(|text| NamedTemplate::is_placeholder(&text.name)) {
+        return None;
     }
-    while let Some(text) = left.pop() {
-        let Mentions { names, texts } = find_mentions(&text);
-        used.extend(names);
-        for name in texts {
-            if included.insert(name.clone()) {
-                left.push(NamedTemplate { source: load(&name)?, name });
-            }
-        }
-    }
-    Some(used)
+    let included = read_included_texts(texts.iter().copied(), load).into_iter().collect::<Option<Vec<_>>>()?;
+    Some(texts.into_iter().chain(&included).flat_map(|text| find_mentions(text).names).collect())
 }
 
 /// The unused constants of a variant, each with the name that was probably intended.

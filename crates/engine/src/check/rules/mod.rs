@@ -21,12 +21,13 @@ mod window;
 mod wording;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
 use crate::check::Survey;
 use crate::check::compiled_campaign::to_finding;
-use campaign_content::message::{LookupTable, TextProblem, find_defined_names};
+use campaign_content::message::{LookupTable, TextProblem, find_defined_names, find_mentions};
 use campaign_core::domain::{MessageContent, NamedTemplate, Stage};
 use campaign_core::finding::{Finding, Rule, rules};
 use campaign_manifest::{Campaign, MessageVariant, Profile};
@@ -213,6 +214,23 @@ pub(super) fn collect_texts(campaign: &Campaign) -> Vec<NamedTemplate> {
         }
     }
     texts
+}
+
+/// Reads the texts that these texts include or extend, directly or through other texts. An unreadable text is `None`.
+fn read_included_texts<'t>(
+    texts: impl Iterator<Item = &'t NamedTemplate>,
+    load: &mut dyn FnMut(&str) -> Option<String>,
+) -> Vec<Option<NamedTemplate>> {
+    let (mut names, mut included) = (BTreeSet::new(), Vec::new());
+    let mut left: Vec<String> = texts.flat_map(|text| find_mentions(text).texts).collect();
+    while let Some(name) = left.pop() {
+        if names.insert(name.clone()) {
+            let text = load(&name).map(|source| NamedTemplate { name, source });
+            left.extend(text.iter().flat_map(|text| find_mentions(text).texts));
+            included.push(text);
+        }
+    }
+    included
 }
 
 /// Findings about included texts, given by name and source.

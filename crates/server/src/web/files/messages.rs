@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use crate::web::masking::{find_phone_numbers, mask_phone_numbers};
+use crate::web::masking::{find_phone_numbers, mask_all_numbers, mask_recipient};
 use crate::web::words::PageWords;
 use campaign_content::message::MarkedText;
 use campaign_core::domain::{
@@ -386,8 +386,11 @@ fn split_pieces(text: &MarkedText, parts: &[usize], phone_to_mask: Option<Phone>
         let has_cells = marks.iter().any(|mark| mark.start < end && begin < mark.end);
         let piece = match phone_to_mask {
             Some(phone) => {
-                let hidden = phone.hide_in_text(piece, &phone.format_masked());
-                if has_cells { mask_phone_numbers(&hidden, phone) } else { hidden.into_owned() }
+                if has_cells {
+                    mask_all_numbers(piece, phone)
+                } else {
+                    mask_recipient(piece, phone).into_owned()
+                }
             }
             None => piece.to_owned(),
         };

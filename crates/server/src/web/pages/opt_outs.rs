@@ -95,7 +95,7 @@ fn replies_view(request: &PageRequest, to_review: &RepliesToReview) -> RepliesVi
     let line = |ReplyToReview { run, zone, reply }: &ReplyToReview| ReplyLine {
         at: request.format_moment_in(zone, reply.at),
         to: request.format_number(reply.phone),
-        text: request.mask_text(&reply.text, Some(reply.phone)),
+        text: request.mask_written_text(&reply.text, Some(reply.phone)),
         path: format!("/runs/{}/rows/{}", encode_path_segment(run), reply.row),
         run: run.clone(),
     };

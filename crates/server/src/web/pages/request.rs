@@ -25,6 +25,7 @@ use super::caches::CampaignTraits;
 use super::page_error::{ErrorMessage, PageError};
 use super::sign_in::Visitor;
 use crate::web::html::{PageFormat, render, render_part};
+use crate::web::masking::{mask_all_numbers, mask_recipient};
 use crate::web::words::{PageLanguage, PageWords, zone_name};
 use campaign_core::domain::Phone;
 use campaign_ledger::{Ledger, Run};
@@ -322,10 +323,19 @@ impl PageRequest {
         if self.shows_numbers() { format!("+{phone}") } else { phone.format_masked() }
     }
 
-    /// Masks the recipient's phone number in an external text, unless the page shows full numbers.
-    pub(super) fn mask_text(&self, text: &str, recipient: Option<Phone>) -> String {
+    /// Masks the recipient's phone number in a text of the gateway, unless the page shows full numbers. Other long
+    /// numbers in such a text can be identifiers, so they are kept.
+    pub(super) fn mask_gateway_text(&self, text: &str, recipient: Option<Phone>) -> String {
         match recipient.filter(|_| !self.shows_numbers()) {
-            Some(phone) => phone.hide_in_text(text, &phone.format_masked()).into_owned(),
+            Some(phone) => mask_recipient(text, phone).into_owned(),
+            None => text.to_owned(),
+        }
+    }
+
+    /// Masks all phone numbers in a text that a person wrote, such as a reply, unless the page shows full numbers.
+    pub(super) fn mask_written_text(&self, text: &str, recipient: Option<Phone>) -> String {
+        match recipient.filter(|_| !self.shows_numbers()) {
+            Some(phone) => mask_all_numbers(text, phone),
             None => text.to_owned(),
         }
     }

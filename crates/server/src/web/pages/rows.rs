@@ -349,7 +349,7 @@ pub(super) fn row_line(
         to: phone.map(|phone| request.format_number(phone)),
         state: state.name(),
         translated: reason.as_deref().and_then(|reason| request.words().item_name("reason", reason)).map(str::to_owned),
-        reason: reason.map(|reason| request.mask_text(&reason, phone)),
+        reason: reason.map(|reason| request.mask_gateway_text(&reason, phone)),
         sent: sent_at.map(|at| request.format_moment_with_seconds(at)),
         cell: None,
     }
@@ -468,7 +468,10 @@ pub(super) fn translate_reason(words: &PageWords, reason: &str) -> String {
 fn history_lines(request: &PageRequest, history: &MessageHistory) -> Vec<HistoryLine> {
     let entry = |entry: &HistoryEntry| {
         let (what, text) = describe_event(request.words(), &entry.event);
-        let text = text.map(|text| request.mask_text(&text, history.phone));
+        let text = text.map(|text| match &entry.event {
+            HistoryEvent::Receipt(_) | HistoryEvent::Change { .. } => request.mask_written_text(&text, history.phone),
+            _ => request.mask_gateway_text(&text, history.phone),
+        });
         HistoryLine { at: request.format_moment_with_seconds(entry.at), what, text }
     };
     history.entries.iter().map(entry).collect()
