@@ -711,6 +711,13 @@ mod tests {
 
     proptest! {
         #[test]
+        fn plain_digits_are_read_like_formatted_ones(digits in r"\+?[0-9]{1,20}") {
+            // A space has no meaning, but prevents the fast path.
+            let formatted = format!(" {digits}");
+            prop_assert!(DialledDigits::parse(&digits) == DialledDigits::parse(&formatted));
+        }
+
+        #[test]
         fn any_parsed_number_round_trips_with_a_plus(text in any::<String>(), digits in r"[+0-9 ,;/.eE()-]{0,30}") {
             for text in [text, digits] {
                 for region in [None, "UA".parse().ok(), "US".parse().ok()] {

@@ -419,6 +419,15 @@ mod tests {
     }
 
     #[test]
+    fn byte_kinds_cover_every_character_that_breaks_a_link() {
+        for character in '\0'..='\u{3000}' {
+            let cell = format!("a{character}b");
+            let kinds = ByteKinds::from_text(&cell);
+            assert!(!can_break_link(&cell) || kinds.contain(ByteKinds::NON_ASCII | ByteKinds::LINK_END), "{cell:?}");
+        }
+    }
+
+    #[test]
     fn near_matches_differ_in_case_and_spaces_only() {
         assert!(is_near_match("TRUE", "true") && is_near_match(" gold", "gold") && is_near_match("КИЇВ", "Київ"));
         assert!(!is_near_match("", "") && !is_near_match("golden", "gold"));

@@ -25,7 +25,7 @@ use campaign_content::audience::{Chunk, SeenNumbers, ValidNumber, contains_row};
 use campaign_content::message::{BranchFinder, EmptyCellFinder, EmptyCellUse, FilledMessage, TextProblem};
 use campaign_core::calendar::SentByDay;
 use campaign_core::domain::{
-    ConsentVerdict, CostlyCharacters, CountryFinder, MessageContent, NO_CONSENT, Phone, Row, Stage,
+    ConsentVerdict, CostlyCharacters, CountryFinder, MessageContent, NO_CONSENT, Phone, Region, Row, Stage,
     find_costly_characters, measure_sms,
 };
 use campaign_core::finding::Finding;
@@ -278,8 +278,7 @@ pub fn survey_recipients<R: Read + Send>(
                 if let Err(failure) = &examined {
                     tally.unmatched.add_cell(record.fields, &failure.reason);
                 }
-                let Some(phone) = tally.add_record(inputs, record.row, examined) else { continue };
-                let country = tally.finder.find_country(phone);
+                let Some((phone, country)) = tally.add_record(inputs, record.row, examined) else { continue };
                 let local_zone = tally.local_zones.add_row(record.row, phone, country);
                 tally.opted_out.iter_mut().for_each(|cells| cells.add_row(record.row, record.fields));
                 let cell = zones.map(|zones| record.fields.get(zones).trim());
@@ -375,8 +374,13 @@ struct SurveyTally {
 }
 
 impl SurveyTally {
-    /// Adds an examined record. Returns the record's phone number if the record gets a message.
-    fn add_record(&mut self, inputs: &SurveyInputs<'_>, row: Row, examined: ExaminedRecord) -> Option<Phone> {
+    /// Adds an examined record. Returns the record's phone number and country if the record gets a message.
+    fn add_record(
+        &mut self,
+        inputs: &SurveyInputs<'_>,
+        row: Row,
+        examined: ExaminedRecord,
+    ) -> Option<(Phone, Option<Region>)> {
         self.recipients += 1;
         self.rows.insert(row.get());
         let examined = match examined {
@@ -456,7 +460,7 @@ impl SurveyTally {
         self.shapes.add_row(row, arm, branches);
         self.countries.add_row(row, country);
         self.by_size.entry(MessageSize { arm, sms_parts }).or_default().insert(row.get());
-        Some(phone)
+        Some((phone, country))
     }
 
     fn into_survey(

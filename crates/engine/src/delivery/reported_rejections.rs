@@ -43,12 +43,11 @@ impl ReportedRejections {
             matches!(outcome, OperationOutcome::Accepted { .. } | OperationOutcome::Queued { .. })
         });
         for (operation, _) in answered {
-            let known = self.sent.iter().position(|(chain, _)| *chain == operation.chain);
-            let index = known.unwrap_or_else(|| {
-                self.sent.push((operation.chain, RoaringBitmap::new()));
-                self.sent.len() - 1
-            });
-            self.sent[index].1.insert(operation.row.get());
+            let row = operation.row.get();
+            match self.sent.iter_mut().find(|(chain, _)| *chain == operation.chain) {
+                Some((_, rows)) => drop(rows.insert(row)),
+                None => self.sent.push((operation.chain, RoaringBitmap::from_iter([row]))),
+            }
         }
     }
 

@@ -101,18 +101,18 @@ fn column_names<'h>(headers: impl IntoIterator<Item = &'h String>, variants: boo
 /// A buffer of CSV lines.
 pub(super) struct CsvBuffer {
     csv: csv::Writer<Vec<u8>>,
+    record: csv::ByteRecord,
     cells: CellEscaping,
 }
 
 impl CsvBuffer {
     fn push_cell(&mut self, cell: &str) {
         let exact = if self.cells == CellEscaping::ExactDigits { preserve_digits(cell) } else { None };
-        let written = match (exact, self.cells) {
-            (Some(exact), _) => self.csv.write_field(exact),
-            (None, CellEscaping::Raw) => self.csv.write_field(cell),
-            (None, _) => self.csv.write_field(&*escape_formula(cell)),
-        };
-        written.expect("memory takes every cell");
+        match (exact, self.cells) {
+            (Some(exact), _) => self.record.push_field(exact.as_bytes()),
+            (None, CellEscaping::Raw) => self.record.push_field(cell.as_bytes()),
+            (None, _) => self.record.push_field(escape_formula(cell).as_bytes()),
+        }
     }
 }
 
@@ -129,7 +129,7 @@ impl<'l> RowBuffer<'l> {
         match layout {
             Layout::Csv { delimiter, cells } => {
                 let csv = csv::WriterBuilder::new().delimiter(*delimiter).from_writer(text);
-                Self::Csv(Box::new(CsvBuffer { csv, cells: *cells }))
+                Self::Csv(Box::new(CsvBuffer { csv, record: csv::ByteRecord::new(), cells: *cells }))
             }
             Layout::Json(keys) => Self::Json { text, keys, cells: 0 },
         }
@@ -189,8 +189,9 @@ impl<'l> RowBuffer<'l> {
     pub(super) fn end_row(&mut self) {
         match self {
             Self::Csv(line) => {
-                let written = line.csv.write_record(None::<&[u8]>);
+                let written = line.csv.write_byte_record(&line.record);
                 written.expect("memory takes every line, and all lines have as many cells");
+                line.record.clear();
             }
             Self::Json { text, cells, .. } => {
                 text.push(b'}');
