@@ -62,6 +62,12 @@ impl ResultsTarget {
         &self.file
     }
 
+    /// A target at another path, with the same protected files.
+    #[must_use]
+    pub(super) fn with_path(&self, path: &Path) -> Self {
+        Self { file: self.file.with_path(path), protected: self.protected.clone() }
+    }
+
     /// The path as the user named it.
     pub fn path(&self) -> &Path {
         self.file.path()
