@@ -127,6 +127,28 @@ fn retries_of_earlier_runs_leave_no_stale_results() {
 }
 
 #[test]
+fn forgotten_recipient_is_erased_from_results_of_dry_runs() {
+    let _files = in_files();
+    let gateway = Gateway::accepting();
+    let sale = campaign().with_list(&people_list(4)).through(&gateway).write();
+    sale.run(&["--rows", "2"]).exits(0);
+    sale.run(&["--dry-run"]).exits(0);
+    sale.run(&["--gateway", "sandbox", "--dry-run"]).exits(0);
+    let dry_run = sale.path("results/sale.dry-run.csv");
+    let (before, mut old_file) = (Results::read(&dry_run), fs::File::open(&dry_run).expect("a file"));
+    sale.campaign(&["forget", &number(3), "--yes"]).exits(0).says("sale.dry-run.csv` · 1 row of a dry run");
+    assert_eq!(files_with_traces(&sale), Vec::<String>::new());
+    let after = Results::read(&dry_run);
+    assert_eq!((after.rows[1]["to"].as_str(), after.states()), ("", before.states()));
+    for row in [0, 2, 3] {
+        assert_eq!(after.rows[row], before.rows[row]);
+    }
+    let mut bytes = Vec::new();
+    old_file.read_to_end(&mut bytes).expect("its bytes");
+    assert!(!bytes.is_empty() && bytes.iter().all(|byte| *byte == 0), "{}", String::from_utf8_lossy(&bytes));
+}
+
+#[test]
 fn stored_bytes_of_a_forgotten_recipient_are_overwritten() {
     let _files = in_files();
     let gateway = Gateway::accepting();

@@ -145,7 +145,7 @@ fn convert_to_workbook(file: &Path, figures: &[FigureRow]) -> io::Result<()> {
     workbook::write_workbook(csv, figures, private::open_file(file, ExistingFile::CreateNew)?, folder)
 }
 
-fn create_temporary_file(path: &Path) -> io::Result<(PathBuf, File)> {
+pub(super) fn create_temporary_file(path: &Path) -> io::Result<(PathBuf, File)> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let temporary = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
     // An earlier process with the same ID might have left such a file. Removing a link does not touch its target.
