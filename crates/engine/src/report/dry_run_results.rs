@@ -71,8 +71,10 @@ pub fn erase_from_dry_run_results(path: &Path, phone: Phone) -> io::Result<u64> 
     Ok(changed)
 }
 
+type CsvReader = csv::Reader<Box<dyn Read>>;
+
 /// Opens a results file, and returns its delimiter; `None` for any other file. The header is the first record.
-fn open_results(path: &Path) -> io::Result<Option<(u8, csv::Reader<Box<dyn Read>>)>> {
+fn open_results(path: &Path) -> io::Result<Option<(u8, CsvReader)>> {
     let file = CampaignPath::anywhere(path);
     let Some(delimiter) = detect_delimiter(&read_head(&file)?) else { return Ok(None) };
     let mut builder = csv::ReaderBuilder::new();
