@@ -1,7 +1,8 @@
 //! `campaign find`, `forget` and `purge`: find and erase the data of recipients. Also `find --evidence`: evidence for
 //! an authority about one phone number, on the terminal, as JSON or as a page.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -228,7 +229,7 @@ async fn confirm_forgetting(context: &Context, phone: Phone, person: &RecipientR
 }
 
 fn forgotten_recipient_json(context: &Context, phone: Phone, forgotten: ForgottenPerson, code: u8) -> Value {
-    let ForgottenPerson { runs, doubtful, elsewhere, unread, unwritten } = forgotten;
+    let ForgottenPerson { runs, doubtful, elsewhere, unread, unwritten, dry_runs: _ } = forgotten;
     let list = |rows: &RoaringBitmap| rows.iter().collect::<Vec<u32>>();
     let runs = runs.iter().map(
         |ForgottenRows { run, rows, skipped }| json!({ "run": run, "rows": list(rows), "skipped": list(skipped) }),
@@ -252,7 +253,7 @@ fn forgotten_recipient_json(context: &Context, phone: Phone, forgotten: Forgotte
 }
 
 fn describe_forgotten_recipient(context: &Context, phone: Phone, forgotten: ForgottenPerson, code: u8) -> String {
-    let ForgottenPerson { runs, doubtful, elsewhere, unread, unwritten } = forgotten;
+    let ForgottenPerson { runs, doubtful, elsewhere, unread, unwritten, dry_runs } = forgotten;
     let all: u64 = runs.iter().map(|forgotten| forgotten.rows.len()).sum();
     let (row_count, run_count) = (format_count(all, "row"), format_count(runs.len() as u64, "run"));
     let extent = if code == exit::SUCCESS { "forgotten" } else { "only partly forgotten" };
@@ -260,6 +261,10 @@ fn describe_forgotten_recipient(context: &Context, phone: Phone, forgotten: Forg
     for ForgottenRows { run, rows, skipped } in &runs {
         let skipped = if skipped.is_empty() { String::new() } else { format!(", {} skipped", skipped.len()) };
         text += &format!("  {run} · {}{skipped}\n", format_count(rows.len(), "row"));
+    }
+    for (path, rows) in &dry_runs {
+        let path = escape_to_one_line(&path.display().to_string());
+        text += &format!("  `{path}` · {} of a dry run\n", format_count(*rows, "row"));
     }
     text += "  The number no longer receives marketing messages. A keyed hash is kept so that the number is \
              recognized in later lists.\n";
@@ -293,7 +298,7 @@ fn describe_forgotten_recipient(context: &Context, phone: Phone, forgotten: Forg
 }
 
 /// The data that this program cannot remove.
-const NOT_REMOVED_BY_PURGE: &str = "your results files, the lists that recipients came from, backups of the state folder, and data \
+const NOT_REMOVED_BY_PURGE: &str = "your results files, also of dry runs, the lists that recipients came from, backups of the state folder, and data \
                        stored by the gateway";
 
 pub(super) async fn purge_runs(context: &Context, args: &PurgeArgs) -> Result<u8, CommandFailure> {
@@ -371,6 +376,11 @@ fn describe_purge(context: &Context, before: Timestamp, old: &OldRuns) -> String
         text += &format!("  Not removed: {NOT_REMOVED_BY_PURGE}.\n");
         for results in old.purgeable.iter().filter_map(|view| view.run.results.as_ref()) {
             text += &format!("  results: {results}\n");
+        }
+        let dry_runs: BTreeSet<PathBuf> =
+            old.purgeable.iter().flat_map(|view| campaign_runs::list_dry_runs_of(&view.run)).collect();
+        for results in dry_runs {
+            text += &format!("  results of a dry run: {}\n", results.display());
         }
     }
     for (run, why) in &old.kept {

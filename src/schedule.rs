@@ -201,11 +201,17 @@ async fn change_schedule(context: &Context, name: &str, order: ScheduleOrder) ->
         return Err(Error::Schedule(unknown).into());
     };
     let ledger = context.open_ledger(LedgerPurpose::SharedRecords).await?;
-    apply_schedule_order(&context.adapters(Arc::clone(&ledger))?, name, order).await?;
+    let adapters = context.adapters(Arc::clone(&ledger))?;
+    apply_schedule_order(&adapters, name, order).await?;
     let unfinished = describe_unfinished_runs(&context.output, ledger.as_ref(), name).await?;
     let (state, words) = match order {
         ScheduleOrder::Pause => ("paused", "is paused; no run starts until it is resumed"),
         ScheduleOrder::Resume { .. } => {
+            let view = load_schedule_views(&adapters).await?.into_iter().find(|view| view.name == name);
+            if let Some(view) = view.filter(|view| view.state != ScheduleStatus::Active) {
+                report_resumed_without_effect(&context.output, &view, unfinished);
+                return Ok(exit::SUCCESS);
+            }
             ("armed", "is active again, starting with its next run; missed runs are not sent")
         }
         ScheduleOrder::Remove => ("removed", "is no longer active"),
@@ -220,6 +226,29 @@ async fn change_schedule(context: &Context, name: &str, order: ScheduleOrder) ->
         context.output.print_done(text, exit::SUCCESS);
     }
     Ok(exit::SUCCESS)
+}
+
+/// Reports a resumed schedule that sends nothing, with the reason and the next step.
+fn report_resumed_without_effect(output: &Output, view: &ScheduleView, unfinished: StyledText) {
+    let (reason, next) = match &view.state {
+        ScheduleStatus::Changed(change) => {
+            (change.to_string(), activation_command(view.file.as_ref(), &output.options))
+        }
+        ScheduleStatus::Damaged(problem) => (escape_to_one_line(problem), output.command("ledger check")),
+        ScheduleStatus::Active | ScheduleStatus::Paused => {
+            ("another command paused it".to_owned(), output.command("schedule list"))
+        }
+    };
+    if output.json {
+        let (state, help) = (view.state.as_str(), format!("the schedule sends nothing: {reason}; next: {next}"));
+        output.print_object(&json!({ "name": view.name, "state": state, "help": help, "exit": exit::SUCCESS }));
+        return;
+    }
+    let words = format!(" is no longer paused, but sends nothing: {reason}");
+    let mut text = StyledText::from(StyledLine::attention([strong(view.name.as_str()), plain(words)]));
+    text.extend(unfinished);
+    text.push(StyledLine::next_step(next));
+    output.print_done(text, exit::SUCCESS);
 }
 
 /// Describes the unfinished runs of a campaign, which a change to its schedule does not stop.

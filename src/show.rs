@@ -1,5 +1,7 @@
 //! `campaign show`: the history of messages, with attempts, answers, delivery status and decisions.
 
+use std::collections::BTreeMap;
+
 use roaring::RoaringBitmap;
 use serde_json::{Value, json};
 
@@ -12,6 +14,7 @@ use super::{exit, status};
 use campaign_core::domain::{
     DeliveryState, Media, OperationOutcome, Receipt, ReceiptSource, RecipientReply, ReportedChannel, Row, RowSet,
 };
+use campaign_engine::check::ALREADY_SENT;
 use campaign_engine::delivery::{FrozenInputs, SingleKind};
 use campaign_engine::report::{
     HistoryEntry, HistoryEvent, MessageHistory, RecipientKey, RunResults, RunView, find_recipients,
@@ -47,23 +50,55 @@ pub(super) async fn show_messages(context: &Context, args: ShowArgs) -> Result<u
         let listed: RoaringBitmap = rows.iter().take(limit).collect();
         let recipients = find_recipients_by_row(&copies, &frozen, &listed)?;
         let histories = MessageHistory::load_all(ledger.as_ref(), &run, owned, &recipients).await?;
-        show_histories(context, &run, &histories, rows.len() - listed.len());
+        let earlier_runs = find_earlier_runs(context, ledger.as_ref(), &run, owned, &histories).await?;
+        show_histories(context, &run, &histories, &earlier_runs, rows.len() - listed.len());
         return Ok(exit::SUCCESS);
     }
     let key = recipient_key(&run, last, &args.selection, &frozen.brief)?;
     let recipients = find_recipients(&copies, &frozen, key)?;
     let (histories, more) = MessageHistory::load_for_number(ledger.as_ref(), &run, owned, &recipients, limit).await?;
+    let earlier_runs = find_earlier_runs(context, ledger.as_ref(), &run, owned, &histories).await?;
     match histories.as_slice() {
         [] => return Err(unknown_recipient(&run, key)),
         [history] if context.output.json => context.output.print_object(&history_json(&run, history)),
-        [history] => context.output.print_result(describe_history(context, &run, history)),
-        histories => show_histories(context, &run, histories, more),
+        [history] => context.output.print_result(describe_history(context, &run, history, &earlier_runs)),
+        histories => show_histories(context, &run, histories, &earlier_runs, more),
     }
     Ok(exit::SUCCESS)
 }
 
+/// The run that sent the message, by the row that was skipped for it.
+type EarlierRuns = BTreeMap<Row, String>;
+
+/// Finds the runs that sent the messages to the rows of `run` that were skipped as already sent. JSON does not show
+/// these runs.
+async fn find_earlier_runs(
+    context: &Context,
+    ledger: &dyn Ledger,
+    run: &Run,
+    owned: bool,
+    histories: &[MessageHistory],
+) -> Result<EarlierRuns, CommandFailure> {
+    let is_sent = |history: &&MessageHistory| history.left_out.as_deref() == Some(ALREADY_SENT);
+    let rows: RoaringBitmap = histories.iter().filter(is_sent).map(|history| history.row.get()).collect();
+    if rows.is_empty() || context.output.json {
+        return Ok(EarlierRuns::new());
+    }
+    let results = RunResults::open(ledger, run, owned).await?.with_rows(rows);
+    let mut objects = Vec::new();
+    results.write_json(&mut objects).await?;
+    let rows: Vec<Value> = serde_json::from_slice(&[b"[", objects.as_slice(), b"]"].concat())
+        .map_err(|error| CommandFailure::new(exit::BUG, error.to_string()))?;
+    let find_run = |row: &Value| {
+        let number = u32::try_from(row["row"].as_u64()?).ok()?;
+        let name = row["message_run"].as_str().filter(|name| !name.is_empty())?;
+        Some((Row::new(number), name.to_owned()))
+    };
+    Ok(rows.iter().filter_map(find_run).collect())
+}
+
 /// Prints the histories of selected messages. `more` counts the selected messages that are not shown.
-fn show_histories(context: &Context, run: &Run, histories: &[MessageHistory], more: u64) {
+fn show_histories(context: &Context, run: &Run, histories: &[MessageHistory], earlier_runs: &EarlierRuns, more: u64) {
     let (output, name) = (&context.output, run.name());
     if output.json {
         let messages: Vec<Value> = histories.iter().map(|history| message_json(run, history)).collect();
@@ -73,7 +108,8 @@ fn show_histories(context: &Context, run: &Run, histories: &[MessageHistory], mo
     let mut text = StyledText::new();
     for history in histories {
         // Only the history of a single message includes answer bodies.
-        text.extend(render_history(run, history, |event| !matches!(event, HistoryEvent::Answer { .. })));
+        let is_shown = |event: &HistoryEvent| !matches!(event, HistoryEvent::Answer { .. });
+        text.extend(render_history(run, history, earlier_runs, is_shown));
         text.add_blank();
     }
     let listed = histories.len() as u64;
@@ -221,15 +257,20 @@ fn change_json(change: &RowChange) -> Value {
 }
 
 /// Describes the history of a message, with the gateway's answer and the next step.
-fn describe_history(context: &Context, run: &Run, history: &MessageHistory) -> StyledText {
-    let mut text = render_history(run, history, |_| true);
+fn describe_history(context: &Context, run: &Run, history: &MessageHistory, earlier_runs: &EarlierRuns) -> StyledText {
+    let mut text = render_history(run, history, earlier_runs, |_| true);
     text.extend(history.find_answer().map(format_answer_members).unwrap_or_default());
     text.push(StyledLine::next_step(next_command(context, run, history)));
     text
 }
 
 /// Renders the history of a message, with the entries for which `is_shown` is true.
-fn render_history(run: &Run, history: &MessageHistory, is_shown: impl Fn(&HistoryEvent) -> bool) -> StyledText {
+fn render_history(
+    run: &Run,
+    history: &MessageHistory,
+    earlier_runs: &EarlierRuns,
+    is_shown: impl Fn(&HistoryEvent) -> bool,
+) -> StyledText {
     let MessageHistory { row, phone, state, left_out, entries } = history;
     let to = phone.map(|phone| format!(" to +{phone}")).unwrap_or_default();
     let mut heading = status::run_heading(&run.name(), [format!("row {row}{to}").as_str()]);
@@ -237,7 +278,9 @@ fn render_history(run: &Run, history: &MessageHistory, is_shown: impl Fn(&Histor
     let mut text = StyledText::new();
     text.add_line(0, heading);
     if let Some(reason) = left_out {
-        text.add_line(2, [plain(format!("never sent: {reason}"))]);
+        let outcome = if *state == RowState::Skipped { "skipped in this run" } else { "never sent" };
+        let earlier = earlier_runs.get(row).map(|earlier| format!(" in {earlier}")).unwrap_or_default();
+        text.add_line(2, [plain(format!("{outcome}: {reason}{earlier}"))]);
     }
     for HistoryEntry { at, event } in entries.iter().filter(|entry| is_shown(&entry.event)) {
         let time = format_local_second(*at);

@@ -106,9 +106,11 @@ fn rows_that_were_never_sent_say_why() {
     let list = format!("phone,name\n{0},A\n{0},B\n12,C\n{1},D\n\n{2},E\n", phone(2), phone(5), phone(7));
     let sale = campaign().with_list(&list).recipients("max_invalid: 50%").through(&gateway).write();
     sale.run(&["--limit", "1"]).exits(3);
-    for (row, state, words) in
-        [("3", "skipped", "duplicate number"), ("4", "invalid", "never sent: "), ("5", "planned", "")]
-    {
+    for (row, state, words) in [
+        ("3", "skipped", "skipped in this run: duplicate number"),
+        ("4", "invalid", "never sent: "),
+        ("5", "planned", ""),
+    ] {
         let shown = sale.campaign(&["show", "sale", "--row", row, "--json"]).exits(0).json();
         assert_eq!((&shown["state"], events(&shown).len()), (&json!(state), 0), "{row}");
         sale.campaign(&["show", "sale", "--row", row]).exits(0).says(words);
@@ -119,4 +121,20 @@ fn rows_that_were_never_sent_say_why() {
     let first = sale.campaign(&["show", "sale", "--to", &phone(2).to_string(), "--json"]).exits(0).json();
     assert_eq!((&first["row"], &first["state"]), (&json!(2), &json!("accepted")), "the first row with the number");
     sale.campaign(&["show", "sale", "--row", "6"]).exits(2).says("row 6 in the list for sale@1 is blank");
+}
+
+#[test]
+fn row_skipped_as_already_sent_names_the_earlier_run() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(2).through(&gateway).write();
+    sale.run(&[]).exits(0);
+    campaign().to(3).through(&gateway).rewrite(&sale);
+    sale.run(&[]).exits(0);
+    for selection in [["--to", &phone(3).to_string()], ["--state", "skipped"]] {
+        let shown = sale.campaign(&[&["show", "sale@2"][..], &selection].concat()).exits(0);
+        assert!(!shown.stdout.contains("never sent"), "{}", shown.details());
+        shown.says("skipped in this run: already sent in sale@1\n");
+    }
+    let object = sale.campaign(&["show", "sale@2", "--row", "3", "--json"]).exits(0).json();
+    assert_eq!((&object["state"], &object["reason"]), (&json!("skipped"), &json!("already sent")));
 }

@@ -6,7 +6,9 @@ use std::io::Read as _;
 use serde_json::{Value, json};
 
 use super::{files, files_containing, find, number, spellings};
-use crate::support::{Answer, Finished, Folder, Gateway, campaign, in_files, phone, rejected, until};
+use crate::support::{
+    Answer, Finished, Folder, Gateway, Results, accepted, campaign, in_files, phone, rejected, until,
+};
 
 /// A text that only the person in row 3 has.
 const CELL: &str = "Petro-the-forgotten";
@@ -83,6 +85,67 @@ fn forgotten_recipient_is_erased_from_results_of_earlier_runs() {
     forget(&sale, 3).exits(0);
     assert_eq!(files_with_traces(&sale), Vec::<String>::new());
     assert_eq!(sale.results().column("message_run"), ["sale@1", "", "sale@1", "sale@2"]);
+}
+
+#[test]
+fn retries_of_earlier_runs_leave_no_stale_results() {
+    let _files = in_files();
+    let no_route = || {
+        Answer::items(|operation| match operation["phone"] == phone(4) {
+            true => rejected(operation, "No route"),
+            false => accepted(operation),
+        })
+    };
+    let gateway = Gateway::always(no_route());
+    let sale = campaign().with_list(&people_list(3)).through(&gateway).write();
+    sale.run(&[]).exits(3);
+    sale.run(&[]).exits(3);
+    let newest = fs::read(sale.results_file()).expect("the results");
+    for name in ["sale@1", "sale@2", "sale@1"] {
+        sale.campaign(&["retry", name]).exits(3);
+    }
+    let results = || {
+        let mut names: Vec<String> = files(&sale.path("results"))
+            .iter()
+            .map(|path| path.file_name().expect("a name").to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    };
+    assert_eq!(results(), ["sale.csv", "sale@1.csv"]);
+    assert_eq!(Results::read(&sale.results_file()).column("run"), ["sale@2"; 3]);
+    let earlier = Results::read(&sale.path("results/sale@1.csv"));
+    assert_eq!((earlier.column("run"), earlier.states()[2]), (vec!["sale@1"; 3], "rejected"));
+    assert_ne!(fs::read(sale.results_file()).expect("the results"), newest, "the retry of sale@2 updated them");
+    for (run, file) in [("sale@1", "sale@1.csv"), ("sale@2", "sale.csv")] {
+        let status = sale.campaign(&["status", run, "--json"]).exits(3).json();
+        assert!(status["results"].as_str().expect("a path").ends_with(&format!("results/{file}")), "{status}");
+    }
+    forget(&sale, 3).exits(0);
+    assert_eq!(files_with_traces(&sale), Vec::<String>::new());
+    assert_eq!(results(), ["sale.csv", "sale@1.csv"]);
+}
+
+#[test]
+fn forgotten_recipient_is_erased_from_results_of_dry_runs() {
+    let _files = in_files();
+    let gateway = Gateway::accepting();
+    let sale = campaign().with_list(&people_list(4)).through(&gateway).write();
+    sale.run(&["--rows", "2"]).exits(0);
+    sale.run(&["--dry-run"]).exits(0);
+    sale.run(&["--gateway", "sandbox", "--dry-run"]).exits(0);
+    let dry_run = sale.path("results/sale.dry-run.csv");
+    let (before, mut old_file) = (Results::read(&dry_run), fs::File::open(&dry_run).expect("a file"));
+    sale.campaign(&["forget", &number(3), "--yes"]).exits(0).says("sale.dry-run.csv` · 1 row of a dry run");
+    assert_eq!(files_with_traces(&sale), Vec::<String>::new());
+    let after = Results::read(&dry_run);
+    assert_eq!((after.rows[1]["to"].as_str(), after.states()), ("", before.states()));
+    for row in [0, 2, 3] {
+        assert_eq!(after.rows[row], before.rows[row]);
+    }
+    let mut bytes = Vec::new();
+    old_file.read_to_end(&mut bytes).expect("its bytes");
+    assert!(!bytes.is_empty() && bytes.iter().all(|byte| *byte == 0), "{}", String::from_utf8_lossy(&bytes));
 }
 
 #[test]

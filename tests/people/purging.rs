@@ -97,6 +97,19 @@ fn purged_run_leaves_no_recipients_and_keeps_its_figures() {
 }
 
 #[test]
+fn purge_names_the_results_of_dry_runs() {
+    let later = FutureClock::new();
+    let gateway = Gateway::accepting();
+    let sale = campaign().with_list(&people_list(3)).through(&gateway).write();
+    sale.run(&["--dry-run"]).exits(0);
+    sale.run(&[]).exits(0);
+    sale.write("results/other.dry-run.csv", "of another campaign\n");
+    let command = later.command(&sale, &["purge", "--older-than", "400d", "--yes"]);
+    let purged = Process::start(command).finish().exits(0).says("results of a dry run: ").says("sale.dry-run.csv");
+    assert!(!purged.stdout.contains("other.dry-run.csv"), "{}", purged.details());
+}
+
+#[test]
 fn recipients_of_a_purged_run_get_no_second_message() {
     let later = FutureClock::new();
     let gateway = Gateway::accepting();

@@ -83,6 +83,28 @@ fn changed_campaign_is_reported_and_can_be_reactivated() {
 }
 
 #[test]
+fn resumed_schedule_with_a_changed_campaign_is_not_active() {
+    let gateway = Gateway::accepting();
+    let sale = weekly_campaign(&gateway).write();
+    sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
+    sale.campaign(&["schedule", "pause", "sale"]).exits(0);
+    sale.replace("sale.yaml", "Mon 10:00", "Tue 10:00");
+    let assert_changed = |reason: &str| {
+        let resumed = sale.campaign(&["schedule", "resume", "sale"]).exits(0).says(reason).says("sends nothing");
+        assert!(!resumed.stdout.contains("is active"), "{}", resumed.details());
+        resumed.says("next: campaign schedule add ");
+        let resumed = sale.campaign(&["schedule", "resume", "sale", "--json"]).exits(0).json();
+        let listed = sale.campaign(&["schedule", "list", "--json"]).exits(0).json_list();
+        assert_eq!((&resumed["state"], &listed[0]["state"]), (&json!("changed"), &json!("changed")));
+        assert!(resumed["help"].as_str().is_some_and(|help| help.contains("campaign schedule add ")), "{resumed}");
+    };
+    assert_changed("the campaign file or one of its templates has changed");
+    std::fs::remove_file(sale.path("sale.yaml")).unwrap();
+    assert_changed("the campaign file now has errors or cannot be read");
+    sale.campaign(&["schedule", "pause", "sale", "--json"]).exits(0).says("\"paused\"");
+}
+
+#[test]
 fn live_schedule_needs_confirmation_and_a_named_gateway() {
     let sale = live();
     sale.replace("sale.yaml", "name: sale\n", &format!("name: sale\ntimezone: Europe/Kyiv\n{WEEKLY}\n"));

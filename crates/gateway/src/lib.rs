@@ -108,7 +108,7 @@ impl EncodedOperation {
     /// The operation with the time before which it must be sent.
     #[must_use]
     pub fn with_leave_before(self, leave_before: Option<Timestamp>) -> Self {
-        Self { leave_before: leave_before, ..self }
+        Self { leave_before, ..self }
     }
 
     /// The operation, with a flag that says whether its row had an earlier message.

@@ -7,10 +7,10 @@
 //! Hashes of forgotten numbers are kept outside the ledger, because an earlier backup still contains the numbers. A
 //! purged run keeps its figures.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -28,7 +28,7 @@ use campaign_engine::check::reader_settings;
 use campaign_engine::delivery::{FrozenInputs, FrozenRun, Snapshot};
 use campaign_engine::report::{
     IN_DOUBT_STATES, NextStep, RecipientInRun, RecipientRecord, ResultsError, RowSelection, RunView, UnreadableRun,
-    is_owned, load_cancelled_numbers,
+    erase_from_dry_run_results, is_owned, list_dry_run_results, load_cancelled_numbers,
 };
 use campaign_ledger::{
     CampaignLock, CopiesPurpose, EnvelopeFilter, ForgetOrder, Ledger, LedgerError, NumberKey, OptOut, OptOutReach,
@@ -48,6 +48,8 @@ pub struct ForgottenPerson {
     pub unread: Vec<UnreadableRun>,
     /// Results that were not updated. They might still contain the number.
     pub unwritten: Vec<StaleResults>,
+    /// The results of dry runs from which the number was erased, with the number of changed rows.
+    pub dry_runs: Vec<(PathBuf, u64)>,
 }
 
 /// The forgotten rows of a run.
@@ -94,6 +96,7 @@ pub async fn forget_person(adapters: &Adapters, phone: Phone) -> Result<Forgotte
     ledger.forget_number(ForgetOrder { phone, rows: order, cancelled_in, opt_out }).await?;
     failpoint::pass("forget.recorded");
     erase_pending_rows(adapters, &mut locks, None, &mut result).await?;
+    erase_from_dry_runs(ledger, phone, &mut result).await?;
     // Even a number that is in no run can be on the suppression list, so free space is always overwritten.
     ledger.overwrite_remains(&[]).await?;
     Ok(result)
@@ -201,9 +204,67 @@ async fn erase_in_run(
         }
     }
     if let Some(Ok(results)) = results {
-        results.overwrite()?;
+        results.overwrite().map_err(|error| Error::Storage(error.to_string()))?;
     }
     Ok(true)
+}
+
+/// Erases a number from the results of dry runs. The ledger does not record these files, so they are looked for in the
+/// folders of all results.
+async fn erase_from_dry_runs(ledger: &dyn Ledger, phone: Phone, result: &mut ForgottenPerson) -> Result<(), Error> {
+    let mut folders = BTreeSet::new();
+    for run in ledger.list_stored_runs(RunFilter::all()).await?.into_iter().flatten() {
+        folders.extend(run.results.iter().filter_map(|path| Path::new(path).parent()).map(Path::to_owned));
+        folders.extend(run.file.iter().map(|file| Path::new(file).with_file_name("results")));
+    }
+    let erased = run_blocking(move || {
+        let (mut erased, mut failed) = (Vec::new(), Vec::new());
+        let describe = |path: &Path, error: io::Error| {
+            let text = format!("cannot erase the number from results of dry runs in `{}`: {error}", path.display());
+            StaleResults::Failed(Error::Storage(text))
+        };
+        for folder in folders {
+            let files = list_dry_run_results(&folder).map_err(|error| failed.push(describe(&folder, error)));
+            for path in files.unwrap_or_default() {
+                match erase_from_dry_run(&path, phone) {
+                    Ok(0) => {}
+                    Ok(rows) => erased.push((path, rows)),
+                    Err(error) => failed.push(describe(&path, error)),
+                }
+            }
+        }
+        (erased, failed)
+    });
+    let (erased, failed) = erased.await?;
+    result.dry_runs = erased;
+    result.unwritten.extend(failed);
+    Ok(())
+}
+
+/// Erases a number from a dry run's results, and overwrites the bytes of the old file. Returns the number of changed
+/// rows.
+fn erase_from_dry_run(path: &Path, phone: Phone) -> io::Result<u64> {
+    let old = ReplacedFile::open(path);
+    let rows = erase_from_dry_run_results(path, phone)?;
+    if let (true, Ok(old)) = (rows > 0, old) {
+        old.overwrite()?;
+    }
+    Ok(rows)
+}
+
+/// Lists the results of dry runs next to the results of a run, by the name of the file.
+pub fn list_dry_runs_of(run: &Run) -> Vec<PathBuf> {
+    let Some(results) = run.results.as_ref().map(Path::new) else { return Vec::new() };
+    let (Some(folder), Some(stem)) = (results.parent(), results.file_stem()) else { return Vec::new() };
+    let stem = stem.to_string_lossy();
+    let stem = match stem.rsplit_once('@') {
+        Some((stem, number)) if number.parse::<u32>().is_ok() => stem,
+        _ => stem.strip_suffix(".sandbox").unwrap_or(&stem),
+    };
+    let start = format!("{stem}.");
+    let mut files = list_dry_run_results(folder).unwrap_or_default();
+    files.retain(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&start)));
+    files
 }
 
 /// A file that might be replaced.
@@ -215,7 +276,7 @@ impl ReplacedFile {
     }
 
     /// Overwrites the bytes of the old file, if it was replaced and no path leads to it now.
-    fn overwrite(mut self) -> Result<(), Error> {
+    fn overwrite(mut self) -> io::Result<()> {
         let is_gone = |file: &File| {
             #[cfg(unix)]
             return file.metadata().is_ok_and(|known| std::os::unix::fs::MetadataExt::nlink(&known) == 0);
@@ -223,8 +284,9 @@ impl ReplacedFile {
             return file.metadata().is_err();
         };
         match is_gone(&self.0) {
-            true => private::overwrite_with_zeros(&mut self.0)
-                .map_err(|error| Error::Storage(format!("cannot overwrite the earlier results: {error}"))),
+            true => private::overwrite_with_zeros(&mut self.0).map_err(|error| {
+                io::Error::new(error.kind(), format!("cannot overwrite the earlier results: {error}"))
+            }),
             false => Ok(()),
         }
     }

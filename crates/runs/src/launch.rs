@@ -276,11 +276,6 @@ impl Session {
         self.frozen_runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The path of the results.
-    pub(super) fn results_path(&self) -> PathBuf {
-        self.launch.target.path().to_owned()
-    }
-
     /// Sends the campaign. If the first run completes an earlier edition, the current edition is sent next.
     async fn send_editions(&self) -> Result<RunOutcome, Error> {
         let first = self.send_prepared(self.prepare_run()).await?;

@@ -51,7 +51,7 @@ pub use check_campaign::{
     run_campaign_tests,
 };
 pub use editing::{ColumnsKey, DraftCampaign, ListKey, SampledColumn};
-pub use erasure::{ForgottenPerson, ForgottenRows, OldRuns, PurgeBlocker, forget_person, purge_runs};
+pub use erasure::{ForgottenPerson, ForgottenRows, OldRuns, PurgeBlocker, forget_person, list_dry_runs_of, purge_runs};
 pub use error::{
     ChangedInputs, DecisionRefusal, EarlierEdition, Error, InputChanges, PlanRefusal, RetryRefusal, RunPhase,
     ScheduleRefusal, TemplateRefusal, describe_host,

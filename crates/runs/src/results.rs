@@ -23,10 +23,11 @@ use campaign_manifest::{Campaign, CampaignPath, NotifySettings, load_campaign};
 use campaign_sandbox::Counts;
 use tokio::time::{Instant, sleep};
 
-use super::find::reload_run;
+use super::find::{find_stored_run, reload_run};
 use super::launch::{SelectionNotes, Session};
 use super::{
-    Adapters, EndedRun, Error, Inputs, Profiles, RunEvent, RunPhase, find_later_run, is_folder_gone, list_campaign_runs,
+    Adapters, EndedRun, Error, Inputs, Profiles, RunEvent, RunPhase, find_later_run, is_folder_gone,
+    list_campaign_runs, run_blocking,
 };
 use crate::notify::{create_notification, run_notice};
 
@@ -244,12 +245,15 @@ impl Session {
         let counts = snapshot.as_ref().map_or(counts, |snapshot| snapshot.counts.clone());
         let open_doubts =
             find_runs_in_doubt(&list_campaign_runs(self.adapters.ledger.as_ref(), self.inputs()).await?, Some(run.key));
-        let (results, figures, backup) = match kind {
-            Some(StopKind::LeaseLost) => (None, None, None),
-            _ => match self.write_results(&run).await {
-                Ok((figures, backup)) => (Some(Ok(self.results_path())), Some(figures), backup),
+        let target = self.choose_results_target(&now).await;
+        let path = target.as_ref().unwrap_or(&self.launch.target).path().to_owned();
+        let (results, figures, backup) = match (kind, target) {
+            (Some(StopKind::LeaseLost), _) => (None, None, None),
+            (_, Ok(target)) => match self.write_results(&run, &target).await {
+                Ok((figures, backup)) => (Some(Ok(path.clone())), Some(figures), backup),
                 Err(error) => (Some(Err(error)), None, None),
             },
+            (_, Err(error)) => (Some(Err(error)), None, None),
         };
         let has_unreported_parts = figures.as_ref().is_none_or(|figures| figures.requests.has_unreported_parts());
         let in_part = figures.as_ref().map_or(0, |figures| figures.channels.count_partial());
@@ -267,11 +271,11 @@ impl Session {
                 counts: counts.clone(),
                 parts: parts.billed,
                 receipts: now.receipts,
-                results: Some(absolute_path(&self.results_path())),
+                results: Some(absolute_path(&path)),
                 lag,
                 at: (self.adapters.clock)(),
                 notifications: self.create_end_notifications(
-                    &run,
+                    &Run { results: Some(absolute_path(&path)), ..run.clone() },
                     stopped_by,
                     stop.as_ref(),
                     &counts,
@@ -349,7 +353,7 @@ impl Session {
         let is_wanted = |notify: &NotifySettings| {
             occasions.into_iter().filter(|(_, was)| *was).find_map(|(occasion, _)| {
                 let notice = run_notice(run, occasion, counts, in_part, stop_reason.clone(), (self.adapters.clock)());
-                create_notification(notify, &Notice { results: Some(absolute_path(&self.results_path())), ..notice })
+                create_notification(notify, &Notice { results: run.results.clone(), ..notice })
             })
         };
         inputs
@@ -360,11 +364,44 @@ impl Session {
             .collect()
     }
 
+    /// Chooses the target for the results of a run. If a later run has the campaign's results file, a live run keeps
+    /// its own file.
+    async fn choose_results_target(&self, run: &Run) -> Result<ResultsTarget, Error> {
+        let (ledger, target) = (self.adapters.ledger.as_ref(), self.launch.target.clone());
+        let usual_path = absolute_path(target.path());
+        if !run.live || !self.is_file_of_later_run(run, &usual_path).await? {
+            return Ok(target);
+        }
+        let recorded = run.results.as_ref().filter(|path| **path != usual_path).map(PathBuf::from);
+        let recorded = match recorded {
+            Some(path) if is_folder_gone(ledger, run, &path).await => None,
+            recorded => recorded,
+        };
+        let name = run.name();
+        run_blocking(move || target.choose_for_earlier_run(&name, recorded.as_deref())).await
+    }
+
+    /// Whether a later run has the campaign's results file, according to the ledger or to the file itself.
+    async fn is_file_of_later_run(&self, run: &Run, path: &str) -> Result<bool, Error> {
+        let ledger = self.adapters.ledger.as_ref();
+        if find_later_run(ledger, run, path).await?.is_some() {
+            return Ok(true);
+        }
+        let target = self.launch.target.clone();
+        let Some(name) = run_blocking(move || target.read_run_name()).await? else { return Ok(false) };
+        let (campaign, _) = name.rsplit_once('@').unwrap_or((&name, ""));
+        Ok(find_stored_run(ledger, campaign, &name).await?.is_some_and(|other| other.key.0 > run.key.0))
+    }
+
     /// Writes the results of a run and calculates the figures. Results of another run at the same path are kept as a
     /// backup.
-    async fn write_results(&self, run: &Run) -> Result<(RunFigures, Option<ResultsBackup>), Error> {
+    async fn write_results(
+        &self,
+        run: &Run,
+        target: &ResultsTarget,
+    ) -> Result<(RunFigures, Option<ResultsBackup>), Error> {
         let results = RunResults::open(self.adapters.ledger.as_ref(), run, false).await?;
-        let written = results.write_file_with_figures(&self.launch.target).await?;
+        let written = results.write_file_with_figures(target).await?;
         tracing::info!(run = run.name(), "results written");
         Ok(written)
     }

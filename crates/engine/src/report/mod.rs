@@ -3,6 +3,7 @@
 //! A report only reads. It makes no decisions and changes no state.
 
 mod columns;
+mod dry_run_results;
 mod earlier_messages;
 mod effect;
 mod forecast;
@@ -24,6 +25,7 @@ mod run_view;
 mod target;
 mod workbook;
 
+pub use dry_run_results::{erase_from_dry_run_results, list_dry_run_results};
 pub use earlier_messages::EarlierRuns;
 pub use effect::{ArmFigures, CampaignEffect, EffectVerdict, Interval, Proportion, PurchaseFile, Purchases};
 pub use forecast::{ChannelForecast, Forecast, LeftOutRows};

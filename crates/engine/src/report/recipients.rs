@@ -439,7 +439,7 @@ async fn find_rows(
 const NATIONAL_DIGITS: usize = 9;
 
 /// Whether a cell contains a phone number, possibly among other text.
-fn contains_number(cell: &str, phone: Phone, region: Option<Region>) -> bool {
+pub(super) fn contains_number(cell: &str, phone: Phone, region: Option<Region>) -> bool {
     if cell.bytes().filter(u8::is_ascii_digit).count() < NATIONAL_DIGITS - 2 {
         return false;
     }

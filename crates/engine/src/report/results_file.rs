@@ -145,7 +145,7 @@ fn convert_to_workbook(file: &Path, figures: &[FigureRow]) -> io::Result<()> {
     workbook::write_workbook(csv, figures, private::open_file(file, ExistingFile::CreateNew)?, folder)
 }
 
-fn create_temporary_file(path: &Path) -> io::Result<(PathBuf, File)> {
+pub(super) fn create_temporary_file(path: &Path) -> io::Result<(PathBuf, File)> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let temporary = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
     // An earlier process with the same ID might have left such a file. Removing a link does not touch its target.
@@ -260,6 +260,26 @@ pub struct ResultsBackup {
     pub run: String,
     /// The path of the backup.
     pub path: PathBuf,
+}
+
+impl ResultsTarget {
+    /// Reads the name of the run whose results are at this path. `None` if there are no results of a run.
+    pub fn read_run_name(&self) -> Option<String> {
+        read_run_name(self.file())
+    }
+
+    /// Chooses the target for a run whose results must not be written to this path: its `recorded` file, or else
+    /// `NAME@N`. N is the number of the run, or a higher number if the file contains other data.
+    #[must_use]
+    pub fn choose_for_earlier_run(&self, run: &str, recorded: Option<&Path>) -> Self {
+        let numbers = parse_run_number(run).unwrap_or(1)..=u32::MAX;
+        let numbered = numbers.map(|number| self.with_path(&numbered_path(self.path(), number)));
+        let mut targets = recorded.map(|path| self.with_path(path)).into_iter().chain(numbered);
+        let is_usable = |target: &Self| {
+            target.path().symlink_metadata().is_err() || target.read_run_name().is_some_and(|name| name == run)
+        };
+        targets.find(is_usable).unwrap_or_else(|| self.clone())
+    }
 }
 
 /// Reads the name of the run from the first row of a results file. `None` if the file has no rows, or the first row
@@ -405,6 +425,24 @@ mod tests {
         ] {
             assert_eq!(run(&none), None, "{none}");
         }
+    }
+
+    #[test]
+    fn earlier_run_gets_a_file_without_other_data() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let target = ResultsTarget::new(CampaignPath::anywhere(at("sale.csv")), Vec::new());
+        let choose = |recorded: Option<&Path>| target.choose_for_earlier_run("sale@1", recorded).path().to_owned();
+        assert_eq!(choose(None), at("sale@1.csv"));
+        assert_eq!(choose(Some(&at("own.csv"))), at("own.csv"), "the file was deleted");
+        for (own, chosen) in [("sale@1", "own.csv"), ("sale@2", "sale@1.csv")] {
+            fs::write(at("own.csv"), results_csv(own)).unwrap();
+            assert_eq!(choose(Some(&at("own.csv"))), at(chosen));
+        }
+        fs::write(at("sale@1.csv"), results_csv("sale@1")).unwrap();
+        assert_eq!(choose(None), at("sale@1.csv"), "the run's own earlier results");
+        fs::write(at("sale@1.csv"), "my work").unwrap();
+        assert_eq!(choose(None), at("sale@2.csv"));
     }
 
     #[test]

@@ -62,6 +62,12 @@ impl ResultsTarget {
         &self.file
     }
 
+    /// A target at another path, with the same protected files.
+    #[must_use]
+    pub(super) fn with_path(&self, path: &Path) -> Self {
+        Self { file: self.file.with_path(path), protected: self.protected.clone() }
+    }
+
     /// The path as the user named it.
     pub fn path(&self) -> &Path {
         self.file.path()
@@ -206,7 +212,7 @@ fn ends_in_separator(path: &Path) -> bool {
     path.as_os_str().as_encoded_bytes().last().is_some_and(|&byte| std::path::is_separator(byte.into()))
 }
 
-fn read_head(path: &CampaignPath) -> io::Result<Vec<u8>> {
+pub(super) fn read_head(path: &CampaignPath) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     open_text(path)?.take(HEAD_BYTES).read_to_end(&mut head)?;
     Ok(head)
