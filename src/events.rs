@@ -13,6 +13,7 @@ use campaign_engine::report::{
     ResultsBackup, describe_cost, format_count, format_duration, format_local_minute, format_thousands,
 };
 use campaign_gateway::Balance;
+use campaign_ledger::RowState;
 use campaign_runs::{RunEvent, RunObserver, SkippedRetries, StaleResults};
 
 /// Creates an observer that prints events.
@@ -159,7 +160,8 @@ pub(super) fn describe_reconciliation(reconciliation: &Reconciliation) -> String
     }
     let parts = [
         (found, "sent"),
-        (failed, "rejected by the gateway"),
+        // The name of the state: the gateway may have accepted these messages, and failed to deliver them.
+        (failed, RowState::Failed.name()),
         (not_found, "not found"),
         (unresolved, "unresolved"),
         (unclear, "without a usable response (see `campaign show`)"),
@@ -201,6 +203,13 @@ pub(super) fn describe_stale_results(output: &Output, stale_results: StaleResult
 mod tests {
     use super::*;
     use campaign_core::domain::Channel;
+
+    #[test]
+    fn reconciliation_calls_undelivered_messages_failed() {
+        let reconciliation = Reconciliation { asked: 5, found: 3, failed: 2, ..Reconciliation::default() };
+        let line = describe_reconciliation(&reconciliation);
+        assert_eq!(line, "asked the gateway about 5 rows in doubt: 3 sent, 2 failed");
+    }
 
     #[test]
     fn balance_and_cost_share_a_line() {

@@ -256,7 +256,10 @@ pub(super) async fn show_outcome(context: &Context, args: OutcomeArgs) -> Result
     let waiting = context.output.show_spinner("Reading the purchases…");
     let reading = tokio::task::spawn_blocking(move || Purchases::read_file(&file)).await;
     let purchases =
-        reading.map_err(|error| CommandFailure::new(exit::BUG, error.to_string()))?.map_err(Error::Findings)?;
+        reading.map_err(|error| CommandFailure::new(exit::BUG, error.to_string()))?.map_err(|findings| {
+            let problems = format_count(findings.len() as u64, "problem");
+            CommandFailure::with_findings(format!("{problems} found; no purchases were counted"), findings)
+        })?;
     let edition = campaign_runs::list_edition_runs(ledger.as_ref(), &run).await?;
     let effect =
         CampaignEffect::measure(ledger.as_ref(), &edition, &purchases, args.within).await.map_err(Error::from)?;

@@ -81,10 +81,8 @@ fn report_reconciliation(
         false => describe_reconciliation(reconciliation),
     };
     let mut text = StyledText::new();
-    text.push(match left {
-        0 => StyledLine::success([strong(name), plain(format!(": {result}"))]),
-        _ => StyledLine::attention([strong(name), plain(format!(": {result}"))]),
-    });
+    let line = [strong(name), plain(format!(": {result}"))];
+    text.push(if exit == exit::SUCCESS { StyledLine::success(line) } else { StyledLine::attention(line) });
     text.add_line(2, status::count_spans(counts, 0));
     if counts.get(RowState::InDoubt) > 0 {
         let wait = format_duration(denial_wait(run.endpoint, run.lag));

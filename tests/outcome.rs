@@ -67,6 +67,7 @@ fn unusable_purchase_file_is_refused_with_a_reason() {
     ] {
         let output = folder.campaign(&["outcome", "sale", "--file", file, "--at", at]).exits(2);
         assert!(output.stderr.contains(expected), "{file}: {}", output.stderr);
+        assert!(!output.stderr.contains("nothing was sent"), "{file}: {}", output.stderr);
     }
 }
 

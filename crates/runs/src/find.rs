@@ -13,6 +13,7 @@ use campaign_engine::delivery::FrozenInputs;
 use campaign_engine::report::{NextStep, RunView, find_unknown_results_quickly};
 use campaign_ledger::{CampaignLock, Ledger, LedgerError, Run, RunFilter, RunId};
 use campaign_manifest::{CampaignDay, CampaignPath, is_slug, load_campaign};
+use campaign_sandbox::load_scenario_within;
 
 /// Finds a run by its name, such as `autumn-sale@3`, or the latest run of a campaign by name or file, preferring live
 /// runs.
@@ -266,8 +267,8 @@ pub async fn lock_campaign(
 /// The maximum size of a campaign file, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// The campaign files in a folder, sorted by name: YAML files with channels. Symbolic links are followed only within
-/// the folder.
+/// The campaign files in a folder, sorted by name: YAML files with channels, except scenarios of the sandbox. Symbolic
+/// links are followed only within the folder.
 ///
 /// # Errors
 /// If the folder cannot be read.
@@ -276,7 +277,10 @@ pub fn list_campaign_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(folder)?.filter_map(Result::ok).map(|entry| entry.path());
     let is_campaign = |path: &PathBuf| {
         let file = path.file_name().map(|name| CampaignPath::within(&scope, name));
-        is_yaml(path) && file.is_some_and(|file| file.open_file().is_ok_and(has_channels_key))
+        is_yaml(path)
+            && file.is_some_and(|file| {
+                file.open_file().is_ok_and(has_channels_key) && load_scenario_within(&file).value.is_none()
+            })
     };
     let mut files: Vec<PathBuf> = entries.filter(is_campaign).collect();
     files.sort_unstable();
@@ -331,6 +335,14 @@ mod tests {
         assert_eq!(near("templates/x.txt"), ["a.yaml", "campaigns/b.yaml"]);
         assert_eq!(near("templates/texts/x.txt"), ["a.yaml", "campaigns/b.yaml", "templates/texts/d.yaml"]);
         assert_eq!(near("campaigns/x.txt"), ["a.yaml", "campaigns/b.yaml"]);
+    }
+
+    #[test]
+    fn scenario_of_the_sandbox_is_not_a_campaign_file() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::write(root.path().join("sale.yaml"), "channels: []\n").unwrap();
+        std::fs::write(root.path().join("slow.yaml"), "channels: { sms: { delivered: 80% } }\n").unwrap();
+        assert_eq!(list_campaign_files(root.path()).unwrap(), [root.path().join("sale.yaml")]);
     }
 
     #[cfg(unix)]

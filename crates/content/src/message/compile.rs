@@ -329,6 +329,8 @@ mod tests {
                 "`І` is not allowed in a tag; write `{{ recipient[\"Ім'я\"] }}`, because this header is not a valid \
                  variable name",
             ),
+            ("{{{ code }}}", "remove the third brace: write `{{ code }}`"),
+            ("Hi {{{ recipient[\"Last name\"] }}}!", "remove the third brace: write `{{ recipient[\"Last name\"] }}`"),
             ("{{ №1 }}", "`№` is not allowed in a tag; use Latin letters"),
             ("{% fi code %}", "unknown tag `fi`; did you mean `if`?"),
             ("{% code %}", "unknown tag `code`; to print a value, write it between `{{` and `}}`"),

@@ -143,7 +143,7 @@ impl TemplateNames {
 
     /// The remedy for a header between braces that is not a valid variable name.
     pub(super) fn help_for_braced_header(&self, inner: &str) -> Option<String> {
-        let header = self.headers.iter().find(|header| *header == inner)?;
+        let header = self.headers.iter().find(|header| *header == inner && !is_variable(header))?;
         Some(format!(
             "write `{{{{ {} }}}}`, because this header is not a valid variable name",
             index_expression(header)

@@ -37,7 +37,8 @@ const UNEXPECTED_END: &str = "Unexpected end of input";
 pub(super) fn explain_syntax(report: &ReportError, source: &str, names: &TemplateNames) -> (String, Option<String>) {
     let span = &report.span().range;
     let offending = source.get(span.clone()).unwrap_or("");
-    let header = enclosing_tag(source, span).and_then(|inner| names.help_for_braced_header(inner));
+    let header = help_for_third_brace(source, span)
+        .or_else(|| enclosing_tag(source, span).and_then(|inner| names.help_for_braced_header(inner)));
     match report.message() {
         UNEXPECTED_END => {
             let Some((opened, closes)) = find_unclosed(source) else {
@@ -106,6 +107,14 @@ fn enclosing_tag<'s>(source: &'s str, span: &Range<usize>) -> Option<&'s str> {
     let start = source.get(..span.start)?.rfind("{{")? + 2;
     let end = start + source[start..].find("}}")?;
     Some(source[start..end].trim_matches('-').trim())
+}
+
+/// The remedy for a tag that begins with three braces, as in other template languages.
+fn help_for_third_brace(source: &str, span: &Range<usize>) -> Option<String> {
+    let start = source.get(..=span.start)?.rfind("{{{")?;
+    let inner = source[start + 3..].split("}}").next()?.trim();
+    let is_open = !source[start..span.start].contains("}}");
+    is_open.then(|| format!("remove the third brace: write `{{{{ {inner} }}}}`"))
 }
 
 /// Puts an expected token in backticks if tera names the token literally, such as `]`.
