@@ -39,7 +39,7 @@ const WORDS: [&str; 15] = [
 ];
 
 /// Files of these folders that use such words, and what they open. A campaign names none of these paths.
-const OPENING_FILES: [(&str, &[&str], &str); 24] = [
+const OPENING_FILES: [(&str, &[&str], &str); 25] = [
     ("crates/content/src/audience/decoding/mod.rs", &["fs", "metadata"], "a temporary file without a name"),
     ("crates/content/src/audience/workbook/mod.rs", &["fs"], "a temporary file without a name"),
     ("crates/content/src/audience/workbook/xlsx.rs", &["fs"], "a temporary file without a name"),
@@ -67,10 +67,15 @@ const OPENING_FILES: [(&str, &[&str], &str); 24] = [
         "a secret, by a path that was resolved",
     ),
     ("crates/manifest/src/text_folders.rs", &["regular_file"], "a text that a person names as an argument"),
+    (
+        "crates/engine/src/report/dry_run_results.rs",
+        &["fs", "is_file", "read_dir", "canonicalize"],
+        "results of dry runs, in folders of results that the ledger names",
+    ),
     ("crates/engine/src/report/effect.rs", &["regular_file"], "an argument of a person"),
     (
         "crates/engine/src/report/results_file.rs",
-        &["fs", "metadata"],
+        &["fs", "metadata", "symlink_metadata"],
         "results that are written or replaced, at a path that was checked",
     ),
     (
