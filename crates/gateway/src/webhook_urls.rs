@@ -254,12 +254,16 @@ async fn read_answer(hook: &WebhookUrls, challenge: &str, mut response: reqwest:
 
 fn classify_failure(error: &reqwest::Error) -> WebhookTestAnswer {
     let cause = innermost_cause(error);
-    match () {
-        () if error.is_dns() => WebhookTestAnswer::NoName(cause),
-        () if is_handshake(error) => WebhookTestAnswer::NoHandshake(cause),
-        () if error.is_timeout() => WebhookTestAnswer::Silence,
-        () if error.is_connect() => WebhookTestAnswer::NoConnection(cause),
-        () => WebhookTestAnswer::Broken(cause),
+    if error.is_dns() {
+        WebhookTestAnswer::NoName(cause)
+    } else if is_handshake(error) {
+        WebhookTestAnswer::NoHandshake(cause)
+    } else if error.is_timeout() {
+        WebhookTestAnswer::Silence
+    } else if error.is_connect() {
+        WebhookTestAnswer::NoConnection(cause)
+    } else {
+        WebhookTestAnswer::Broken(cause)
     }
 }
 

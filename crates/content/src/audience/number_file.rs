@@ -89,13 +89,14 @@ impl NumberColumns {
         let Some(first) = first else { return Ok(None) };
         let find_evidence = |column: usize, header: &str| {
             let is_blank = || sample.iter().all(|record| record.fields.get(column).trim().is_empty());
-            match () {
-                () if is_other(header) => None,
-                () if resembles_phone_column(&sample, column, region) => Some(PhoneEvidence::Cells),
-                () if is_phone_header(header) || parse_header_number(header, region).is_some() => {
-                    Some(PhoneEvidence::Header)
-                }
-                () => is_blank().then_some(PhoneEvidence::Blank),
+            if is_other(header) {
+                None
+            } else if resembles_phone_column(&sample, column, region) {
+                Some(PhoneEvidence::Cells)
+            } else if is_phone_header(header) || parse_header_number(header, region).is_some() {
+                Some(PhoneEvidence::Header)
+            } else {
+                is_blank().then_some(PhoneEvidence::Blank)
             }
         };
         let others = headers.iter().enumerate().filter(|(index, _)| *index != first).filter_map(|(index, header)| {

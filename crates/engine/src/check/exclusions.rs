@@ -177,11 +177,10 @@ impl SentRows {
     /// The reason to skip a row whose phone number already has a message. `None` if the message was not for this row.
     pub(super) fn find_skip_reason(&self, row: Row) -> Option<&'static str> {
         let row = row.get();
-        match () {
-            () if self.sent.contains(row) => Some(ALREADY_SENT),
-            () if self.unclear.contains(row) || !self.compared.contains(row) => Some(MIGHT_BE_SENT),
-            () => None,
+        if self.sent.contains(row) {
+            return Some(ALREADY_SENT);
         }
+        (self.unclear.contains(row) || !self.compared.contains(row)).then_some(MIGHT_BE_SENT)
     }
 
     /// Whether a row counts as cancelled: `stop --for-good` cancelled it, or it was never compared with an earlier run.
@@ -227,13 +226,15 @@ impl SentRows {
             let is_known = !same.is_empty() && rows.len() <= same.len();
             let numbers = || rows.iter().map(|listed| listed.row.get());
             self.compared.extend(numbers());
-            match () {
-                () if has(EarlierOutcome::Sent) => self.sent.extend(numbers()),
-                () if has(EarlierOutcome::Cancelled) => self.cancelled.extend(numbers()),
-                () if is_known && !unlisted.sent && !unlisted.cancelled => {}
-                () if unclear => self.unclear.extend(numbers()),
-                () if cancelled => self.cancelled.extend(numbers()),
-                () => {}
+            let is_accounted_for = is_known && !unlisted.sent && !unlisted.cancelled;
+            if has(EarlierOutcome::Sent) {
+                self.sent.extend(numbers());
+            } else if has(EarlierOutcome::Cancelled) {
+                self.cancelled.extend(numbers());
+            } else if !is_accounted_for && unclear {
+                self.unclear.extend(numbers());
+            } else if !is_accounted_for && cancelled {
+                self.cancelled.extend(numbers());
             }
         }
     }

@@ -97,7 +97,7 @@ fn process_on_threads<T: Send, U: Send, W>(
     })
 }
 
-/// The number of cores of this machine.
+/// The number of cores that this process can use, or 1 if it is unknown.
 pub fn count_cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get)
 }

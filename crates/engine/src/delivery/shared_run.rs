@@ -465,7 +465,7 @@ mod shard_size_tests {
     }
 
     #[test]
-    fn shard_lasts_two_seconds_but_fills_at_least_one_envelope() {
+    fn shard_lasts_two_seconds_within_its_size_limits() {
         let sizes = [(None, 100), (Some(2_000.0), 100), (Some(100.0), 50), (Some(0.5), 50), (Some(1e9), 1_000_000)];
         assert_eq!(sizes.map(|(rate, batch)| shard_size(rate, batch)), [5_000, 4_000, 200, 50, 5_000]);
     }

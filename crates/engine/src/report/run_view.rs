@@ -227,11 +227,7 @@ impl NextStep {
     /// The next step for rows in doubt, if there are any.
     pub fn for_doubt(counts: &StateCounts) -> Option<Self> {
         let any = |state| counts.get(state) > 0;
-        match () {
-            () if any(RowState::InDoubt) => Some(Self::Reconcile),
-            () if any(RowState::Unresolved) => Some(Self::Decide),
-            () => None,
-        }
+        if any(RowState::InDoubt) { Some(Self::Reconcile) } else { any(RowState::Unresolved).then_some(Self::Decide) }
     }
 
     /// The next step for a run that has ended.

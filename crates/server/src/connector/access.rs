@@ -204,10 +204,12 @@ impl KnownKeys {
         let within = |keys: &HashMap<KeyHash, Instant>, time| {
             keys.get(&key).is_some_and(|at| now.saturating_duration_since(*at) < time)
         };
-        match () {
-            () if within(&keys.rejected, REFUSED_TTL) => KeyStatus::Refused,
-            () if within(&keys.accepted, ACCEPTED_TTL) => KeyStatus::Accepted,
-            () => KeyStatus::Unknown,
+        if within(&keys.rejected, REFUSED_TTL) {
+            KeyStatus::Refused
+        } else if within(&keys.accepted, ACCEPTED_TTL) {
+            KeyStatus::Accepted
+        } else {
+            KeyStatus::Unknown
         }
     }
 
