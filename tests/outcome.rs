@@ -62,7 +62,7 @@ fn unusable_purchase_file_is_refused_with_a_reason() {
     for (file, at, expected) in [
         ("bought.csv", "When", "no column `When`"),
         ("cities.csv", "Date", "no column contains phone numbers"),
-        ("undated.csv", "Date", "1 × no valid time"),
+        ("undated.csv", "Date", "1 row with no valid time"),
         ("gone.csv", "Date", "cannot be read"),
     ] {
         let output = folder.campaign(&["outcome", "sale", "--file", file, "--at", at]).exits(2);

@@ -21,10 +21,11 @@ use super::state_folder::LedgerPurpose;
 use super::suggested::shell_path;
 use super::{consent, sandbox, schedule, suggested};
 use campaign_core::calendar::{Occurrence, Schedule};
+use campaign_core::domain::choose_plural;
 use campaign_core::finding::Finding;
 use campaign_engine::check::{RunStart, Survey};
 use campaign_engine::delivery::{Interrupt, SingleKind};
-use campaign_engine::report::{describe_cost, format_duration, format_local_minute, format_thousands};
+use campaign_engine::report::{describe_cost, format_count, format_duration, format_local_minute, format_thousands};
 use campaign_ledger::{ExcludedRows, Ledger, RowState};
 use campaign_manifest::{Campaign, CampaignBrief, Profile};
 use campaign_runs::notify;
@@ -428,8 +429,8 @@ fn run_arguments(campaign: &Campaign, args: &RunArgs) -> String {
 /// Describes the rows that were to be sent again and were skipped, with a line for each of the most frequent reasons.
 fn describe_not_resent_rows(not_resent: &ExcludedRows) -> Vec<String> {
     let sets = not_resent.sets().take(8).map(|(_, reason, rows)| {
-        let first = rows.min().unwrap_or_default();
-        format!("not sent again: {}: {reason} (first in row {first})", format_thousands(rows.len()))
+        let were = choose_plural(rows.len(), "was", "were");
+        format!("{} {were} not sent again: {reason} ({})", format_count(rows.len(), "row"), name_first_row(rows))
     });
     sets.collect()
 }
@@ -439,9 +440,14 @@ fn describe_skipped_recipients(excluded: &ExcludedRows) -> Vec<String> {
     let mut sets: Vec<_> = excluded.sets().filter(|(_, _, rows)| !rows.is_empty()).collect();
     sets.sort_by_key(|(_, _, rows)| std::cmp::Reverse(rows.len()));
     let reasons = sets.iter().take(8).map(|(state, reason, rows)| {
-        format!("{} {state}: {reason} (first in row {})", format_thousands(rows.len()), rows.min().unwrap_or_default())
+        format!("{} {state}: {reason} ({})", format_thousands(rows.len()), name_first_row(rows))
     });
     reasons.collect()
+}
+
+/// Names the only row, or the first of several: `row 3`, `first in row 3`.
+fn name_first_row(rows: &RoaringBitmap) -> String {
+    format!("{} {}", choose_plural(rows.len(), "row", "first in row"), rows.min().unwrap_or_default())
 }
 
 /// Describes the number of recipients of these rows for each variant. Returns `None` if the campaign has no variants.

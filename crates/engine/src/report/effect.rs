@@ -13,7 +13,7 @@ use super::row_outcomes::RowRecord;
 use super::{ResultsError, RunResults, is_owned};
 use crate::check::HOLDOUT;
 use campaign_content::audience::{DecodedText, decode_table, parse_phone_number, read_columns, suggest_columns};
-use campaign_core::domain::{Amount, Phone, Region, Row};
+use campaign_core::domain::{Amount, Phone, Region, Row, format_count};
 use campaign_core::finding::{Finding, rules};
 use campaign_core::regular_file;
 use campaign_ledger::{Ledger, RowState, Run};
@@ -323,8 +323,11 @@ impl Purchases {
         }
         if purchases.list.is_empty() {
             let reasons = purchases.unusable.iter();
-            let reasons: Vec<String> =
-                reasons.map(|(reason, (rows, first))| format!("{rows} × {reason} (first in row {first})")).collect();
+            let reasons: Vec<String> = reasons
+                .map(|(reason, (rows, first))| {
+                    format!("{} with {reason} (first in row {first})", format_count(*rows, "row"))
+                })
+                .collect();
             return Err(unusable_purchases(
                 path,
                 &format!("no usable rows: {}", reasons.join("; ")),

@@ -214,7 +214,7 @@ pub enum Error {
         people: u64,
     },
     /// Sending was confirmed in advance, but no gateway was named.
-    #[error("sending was confirmed in advance, but the campaign does not specify a gateway; nothing was sent")]
+    #[error("the campaign does not specify a gateway, so campaign cannot send without asking; nothing was sent")]
     NoGatewayNamed,
     /// A run cannot be resumed, because its inputs changed.
     #[error(transparent)]

@@ -79,7 +79,7 @@ pub(super) fn describe_obstacle(timed: &TimedCampaign<'_>, outlook: &Outlook) ->
         (Some(opens), Some(ends)) => {
             let (ends, opens) = (timed.format_date(ends), timed.format_date(opens));
             let hours = timed.windows.join(" and ");
-            format!("`until` ends the run at {ends}, before the window opens at {opens} (the window is {hours})")
+            format!("`until` ends the run at {ends}, but the window opens only at {opens} (the window is {hours})")
         }
         (Some(_), None) => String::new(),
     }
