@@ -48,7 +48,7 @@ impl SmsSize {
 
 /// The encoding, the length and the billed parts of `text`.
 pub fn measure_sms(text: &str) -> SmsSize {
-    let characters = text.chars().count();
+    let characters = if text.is_ascii() { text.len() } else { text.chars().count() };
     match count_gsm_units(text) {
         Some(units) if units == characters => {
             SmsSize { encoding: SmsEncoding::Gsm7, units, parts: count_even_parts(units, GSM_SINGLE, GSM_PART) }

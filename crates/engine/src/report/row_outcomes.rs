@@ -20,7 +20,10 @@ use campaign_ledger::{
     RowState, Run, RunActivity, RunId, StoredReceipt,
 };
 
-/// The number of requests that are read at once.
+/// The number of rows that are read at once, so that they fit into the cache of a processor. A request is read as a
+/// whole.
+const BLOCK_ROWS: u32 = 2_048;
+/// The maximum number of requests that are read at once.
 const BLOCK_ENVELOPES: u32 = 64;
 /// The number of rows whose receipts are read at once: in a full read, and if few rows are wanted.
 const RECEIPT_ROWS: u32 = 4_096;
@@ -108,6 +111,13 @@ impl RowRecord {
     pub fn reading_channel(&self) -> Option<Channel> {
         self.delivery().and_then(|delivery| delivery.read_by).or_else(|| self.channel())
     }
+}
+
+/// The number of requests that are read at once, given the last sent row and the number of requests.
+fn choose_block_size(last: Option<Row>, envelopes: usize) -> u32 {
+    let envelopes = u32::try_from(envelopes).unwrap_or(u32::MAX).max(1);
+    let rows_per_envelope = last.map_or(1, |last| last.get().div_ceil(envelopes));
+    (BLOCK_ROWS / rows_per_envelope.max(1)).clamp(1, BLOCK_ENVELOPES)
 }
 
 /// The conclusion from the receipts of a message.
@@ -264,10 +274,12 @@ impl<'a> RowRecords<'a> {
         let (run, endpoint) = (run.key, run.endpoint);
         let events = RowEvents::new(ledger.load_events(run).await?, endpoint)
             .with_excluded_rows(&ledger.load_excluded_rows(run).await?);
-        let (block, receipts_at_once) =
-            if wanted.is_some() { (1, RECEIPT_ROWS_FOR_FEW) } else { (BLOCK_ENVELOPES, RECEIPT_ROWS) };
         let summaries = ledger.list_envelope_summaries(run).await?;
         let last = summaries.iter().map(|summary| summary.last).max();
+        let (block, receipts_at_once) = match wanted {
+            Some(_) => (1, RECEIPT_ROWS_FOR_FEW),
+            None => (choose_block_size(last, summaries.len()), RECEIPT_ROWS),
+        };
         let mut blocks: BTreeMap<u32, Row> = BTreeMap::new();
         for summary in summaries {
             let within = summary.first.get()..=summary.last.get();

@@ -86,7 +86,7 @@ fn failed_connection_proves_that_nothing_was_sent() {
 }
 
 #[test]
-fn failed_handshake_proves_nothing_was_sent_and_stops() {
+fn failed_handshake_proves_that_nothing_was_sent_and_stops() {
     assert_reply(&read_exchange(&HttpExchange::Handshake("expired".into())), "nn", "stop: connection");
 }
 
@@ -343,6 +343,21 @@ mod property_tests {
 
     use super::*;
 
+    /// A result item: mostly plain, sometimes unusual.
+    fn item_json() -> impl Strategy<Value = String> {
+        let choose = |usual: &'static str, unusual: &'static [&'static str]| prop_oneof![8 => Just(usual), 1 => prop::sample::select(unusual)];
+        let success = choose("true", &["false", "1", "null", r#""true""#]);
+        let id = prop_oneof![8 => (101_u64..104).prop_map(|id| id.to_string()), 1 => Just(r#""101""#.to_owned())];
+        let msg_id = choose("7", &["-7", r#""7""#, r#""a""#, "7.0", "7e0", "null", "99999999999999999999"]);
+        let parts = choose("1", &["null", r#""2""#, "-1", "1.0", "4294967296"]);
+        let member = choose("", &[r#","phone":380501234500"#, r#","phone":null"#, r#","id":101"#, r#","x":{"id":1}"#]);
+        let error = choose("", &[r#","error":null"#, r#","error":"No route""#, r#","success":true"#]);
+        (success, id, msg_id, parts, member, error).prop_map(|(success, id, msg_id, parts, member, error)| {
+            let payload = format!(r#"{{"id":{id},"msg_id":{msg_id},"parts":{parts}{member}}}"#);
+            format!(r#"{{"success":{success},"data":{payload}{error}}}"#)
+        })
+    }
+
     proptest! {
         #[test]
         fn any_body_gives_one_outcome_per_operation(body: Vec<u8>, count in 1_u32..5) {
@@ -351,6 +366,22 @@ mod property_tests {
                 let reply = read_reply(&rules(), endpoint, &envelope(OperationKind::Sms, count), &exchange);
                 prop_assert_eq!(reply.outcomes.len(), count as usize);
             }
+        }
+
+        #[test]
+        fn plain_answer_is_read_like_any_other(
+            items in prop::collection::vec(item_json(), 1..4),
+            members in prop::sample::select(vec!["", r#","error":null"#, r#","success":true"#, r#","request_id":"r""#]),
+        ) {
+            let listed = items.join(",");
+            let body = format!(r#"{{"success":true,"data":[{listed}]{members}}}"#);
+            // A second list in the body excludes the fast path.
+            let other = format!(r#"{{"success":true,"data":[{listed}]{members},"extra":[]}}"#);
+            let count = items.len() as u32;
+            let (read, expected) = (read_sync(count, &body), read_sync(count, &other));
+            prop_assert_eq!(read.outcomes, expected.outcomes, "{}", body);
+            prop_assert_eq!(read.signal, expected.signal, "{}", body);
+            prop_assert_eq!(read.deviations, expected.deviations, "{}", body);
         }
 
         #[test]

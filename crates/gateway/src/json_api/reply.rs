@@ -12,7 +12,8 @@ use serde_json::value::RawValue;
 
 use super::HttpExchange;
 use super::members::{
-    AnswerBody, AnswerItem, SuccessFlag, has_key, non_null, read_msg_id, read_text, read_whole_number, truncate_answer,
+    AnswerBody, AnswerItem, SuccessFlag, has_key, non_null, read_msg_id, read_object, read_text, read_whole_number,
+    truncate_answer,
 };
 use crate::{ContractDeviation, EncodedOperation, Envelope, GatewayReply, Signal, StopCause};
 use campaign_core::domain::{Endpoint, GatewayMessageId, OperationKind, OperationOutcome, format_count};
@@ -91,14 +92,25 @@ fn read_status(rules: &AnswerRules, count: usize, status: u16, retry_after: Opti
 }
 
 fn read_answer(rules: &AnswerRules, endpoint: Endpoint, envelope: &Envelope, body: &[u8]) -> GatewayReply {
+    let mut reply = match read_plain_results(body) {
+        Some(results) if endpoint == Endpoint::Sync && !envelope.kind().is_single() => {
+            read_results(rules, envelope, &results)
+        }
+        _ => read_any_answer(rules, endpoint, envelope, body),
+    };
+    if reply.signal != Signal::Go {
+        reply.evidence = Some(excerpt(body));
+    }
+    reply
+}
+
+fn read_any_answer(rules: &AnswerRules, endpoint: Endpoint, envelope: &Envelope, body: &[u8]) -> GatewayReply {
     let count = envelope.operations().len();
     let Some(top) = AnswerBody::read(body) else {
         let problem = if body.is_empty() { "the response is empty" } else { "the response is not the expected JSON" };
-        let mut reply = all_in_doubt(count, problem, Signal::Strange(problem.to_owned()));
-        reply.evidence = Some(excerpt(body));
-        return reply;
+        return all_in_doubt(count, problem, Signal::Strange(problem.to_owned()));
     };
-    let mut reply = match SuccessFlag::read(top.success) {
+    match SuccessFlag::read(top.success) {
         SuccessFlag::False => read_rejection(envelope, &top, body),
         SuccessFlag::Unclear => {
             let reason = "`success` in the response is neither true nor false";
@@ -108,11 +120,7 @@ fn read_answer(rules: &AnswerRules, endpoint: Endpoint, envelope: &Envelope, bod
             Endpoint::Sync => read_items(rules, envelope, top.data),
             Endpoint::Async => read_queued(count, top.request_id),
         },
-    };
-    if reply.signal != Signal::Go {
-        reply.evidence = Some(excerpt(body));
     }
-    reply
 }
 
 /// Reads a top-level failure. The failure proves that nothing was sent if the answer contains an error and no `msg_id`
@@ -237,28 +245,48 @@ fn read_members<'a, T: Default + Deserialize<'a>>(raw: Option<&'a RawValue>) -> 
 
 /// Reads the items of a list. `None` if `data` is not a list, or if an item repeats a member and so could refer to any
 /// message.
-fn read_results(data: &RawValue, single: bool) -> Option<Vec<ItemResult<'_>>> {
-    // The library would accept a nested list as a record, but the contract does not.
-    let flat = !data.get().get(1..)?.contains('[');
-    if flat
-        && !single
-        && let Ok(plain) = serde_json::from_str::<Vec<PlainItem>>(data.get())
-    {
-        return Some(plain.into_iter().map(PlainItem::into_result).collect());
-    }
+fn read_listed_items(data: &RawValue) -> Option<Vec<ItemResult<'_>>> {
     let items: Vec<&RawValue> = serde_json::from_str(data.get()).ok()?;
     items.into_iter().map(ItemResult::read).collect()
 }
 
-/// The most common item: an accepted message with whole numbers.
+/// Reads the items of a body in which all messages were accepted, in a single pass. `None` for any other body, and for
+/// unusual notations.
 ///
-/// Reading it this way is four times faster than [`ItemResult::read`], with the same result.
+/// This is several times faster than reading members of any type, with the same result.
+fn read_plain_results(body: &[u8]) -> Option<Vec<ItemResult<'static>>> {
+    // The library would accept a list as a record, but the contract does not.
+    let has_one_list = body.iter().filter(|&&byte| byte == b'[').count() == 1;
+    let text = std::str::from_utf8(body).ok().filter(|_| has_one_list)?;
+    let body: PlainBody = read_object(text)?;
+    Some(body.data.into_iter().map(PlainItem::into_result).collect())
+}
+
+/// The most common body: all messages were accepted.
+#[derive(Deserialize)]
+struct PlainBody {
+    #[serde(deserialize_with = "deserialize_true")]
+    #[expect(dead_code, reason = "deserializing the field checks that it is true")]
+    success: (),
+    data: Vec<PlainItem>,
+    #[serde(default, deserialize_with = "reject_value")]
+    #[expect(dead_code, reason = "a plain body has no error")]
+    error: (),
+    #[serde(default, deserialize_with = "reject_value")]
+    #[expect(dead_code, reason = "a plain body has no request")]
+    request_id: (),
+}
+
+/// The most common item: an accepted message with whole numbers.
 #[derive(Deserialize)]
 struct PlainItem {
     #[serde(deserialize_with = "deserialize_true")]
     #[expect(dead_code, reason = "deserializing the field checks that it is true")]
     success: (),
     data: PlainPayload,
+    #[serde(default, deserialize_with = "reject_value")]
+    #[expect(dead_code, reason = "a plain item has no error")]
+    error: (),
 }
 
 #[derive(Deserialize)]
@@ -306,22 +334,29 @@ enum ItemMatch {
 }
 
 /// Reads the `data` of an answer with top-level success.
-pub(super) fn read_items(rules: &AnswerRules, envelope: &Envelope, data: Option<&RawValue>) -> GatewayReply {
-    let count = envelope.operations().len();
-    let Some(results) = data.and_then(|data| read_results(data, envelope.kind().is_single())) else {
-        let reason = "the response reports success without a readable list in `data`";
-        return all_in_doubt(count, reason, Signal::Stop(StopCause::OffContract, reason.to_owned()));
-    };
-    if results.len() != count {
-        return read_miscounted_items(envelope, &results);
+fn read_items(rules: &AnswerRules, envelope: &Envelope, data: Option<&RawValue>) -> GatewayReply {
+    match data.and_then(read_listed_items) {
+        Some(results) => read_results(rules, envelope, &results),
+        None => {
+            let reason = "the response reports success without a readable list in `data`";
+            let signal = Signal::Stop(StopCause::OffContract, reason.to_owned());
+            all_in_doubt(envelope.operations().len(), reason, signal)
+        }
     }
-    let mut reply = match match_items(envelope, &results) {
+}
+
+/// Reads the results of the messages of an envelope.
+fn read_results(rules: &AnswerRules, envelope: &Envelope, results: &[ItemResult<'_>]) -> GatewayReply {
+    if results.len() != envelope.operations().len() {
+        return read_miscounted_items(envelope, results);
+    }
+    let mut reply = match match_items(envelope, results) {
         ItemMatch::Positions => {
             let outcomes = results.iter().map(|result| read_outcome(envelope, result)).collect();
             build_reply(rules, outcomes)
         }
         ItemMatch::Ids(items) => {
-            let mut reply = build_reply(rules, outcomes_by_id(envelope, &results, &items));
+            let mut reply = build_reply(rules, outcomes_by_id(envelope, results, &items));
             if reply.signal == Signal::Go {
                 reply.signal = Signal::Warn("the items in the response are in a different order".to_owned());
             }
@@ -329,7 +364,7 @@ pub(super) fn read_items(rules: &AnswerRules, envelope: &Envelope, data: Option<
         }
         ItemMatch::Foreign(items) => {
             let reason = "the response contains an `id` that was not sent, or the same `id` twice";
-            let outcomes = outcomes_by_id(envelope, &results, &items);
+            let outcomes = outcomes_by_id(envelope, results, &items);
             GatewayReply::new(outcomes, Signal::Stop(StopCause::OffContract, reason.to_owned()))
         }
     };
