@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Browser, Folder, Gateway, Server, campaign, change_ledger, phone};
+use crate::support::{Answer, Browser, Folder, Gateway, Server, accepted, campaign, change_ledger, phone, rejected};
 
 const HELLO: &str = "  - sms: { signature: OlenaCo, message: Hello }";
 const NEWS: &str = "  - sms: { signature: OlenaCo, message: News }";
@@ -38,6 +38,50 @@ fn check_and_dry_run_say_what_a_run_would_refuse() {
 }
 
 #[test]
+fn figures_of_an_unfinished_run_count_what_it_still_sends() {
+    let gateway = Gateway::always(Answer::items(|operation| match operation["phone"].as_u64() {
+        Some(number) if [phone(4), phone(7)].contains(&number) => rejected(operation, "No route"),
+        _ => accepted(operation),
+    }));
+    let sale = campaign().to(6).through(&gateway).write();
+    sale.run(&["--limit", "5"]).exits(3);
+    let counts = json!({ "planned": 1, "skipped": 5 });
+    for command in [&["check", "sale.yaml"][..], &["plan", "sale.yaml"], &["run", "sale.yaml", "--dry-run"]] {
+        let output = sale.campaign(&[command, &["--json"]].concat()).exits(0).json();
+        assert_eq!(output["counts"], counts, "{command:?}");
+    }
+    sale.campaign(&["check", "sale.yaml"]).exits(0).says("skipped: rejected or not sent in the unfinished run");
+    let plan = sale.campaign(&["plan", "sale.yaml", "--json"]).exits(0).json();
+    assert_eq!((&plan["messages"], &plan["parts"]), (&json!(1), &json!(1)));
+    // A run with changed inputs replaces the unfinished run, and sends to its rejected recipient again.
+    let text = std::fs::read_to_string(sale.path("sale.yaml")).expect("a campaign");
+    sale.replace("sale.yaml", "{{ name }}", "you");
+    let changed = sale.campaign(&["run", "sale.yaml", "--dry-run", "--accept-changes", "--json"]).exits(0).json();
+    assert_eq!(changed["counts"], json!({ "planned": 2, "skipped": 4 }));
+    sale.write("sale.yaml", &text);
+    assert_eq!(sale.run(&["--json"]).exits(3).json()["sent"], 1);
+    // After the run, a new run sends to the rejected recipients again.
+    let counts = json!({ "planned": 2, "skipped": 4 });
+    assert_eq!(sale.campaign(&["check", "sale.yaml", "--json"]).exits(0).json()["counts"], counts);
+}
+
+#[test]
+fn figures_of_an_unfinished_retry_count_its_messages() {
+    let refuse = || Answer::items(|operation| rejected(operation, "No route"));
+    let gateway = Gateway::answering([refuse(), refuse(), refuse(), refuse()]);
+    let draft = campaign().to(4).one_at_a_time().batches_of(1).top("limits: { recipients: 1 }");
+    let sale = draft.through(&gateway).write();
+    sale.run(&[]).exits(3);
+    sale.campaign(&["retry", "sale"]).exits(5);
+    sale.replace("sale.yaml", "recipients: 1", "recipients: 9");
+    for command in [&["check", "sale.yaml"][..], &["run", "sale.yaml", "--dry-run"]] {
+        let output = sale.campaign(&[command, &["--json"]].concat()).exits(0).json();
+        assert_eq!(output["counts"], json!({ "planned": 3, "skipped": 1 }), "{command:?}");
+    }
+    assert_eq!(sale.run(&["--json"]).exits(0).json()["sent"], 3);
+}
+
+#[test]
 fn changed_text_of_a_finished_edition_is_refused() {
     let gateway = Gateway::accepting();
     let draft = |channels: &str| campaign().to(3).channels(channels).through(&gateway);
@@ -59,9 +103,7 @@ fn changed_text_of_a_finished_edition_is_refused() {
 
 #[test]
 fn rejected_message_can_be_changed_if_no_recipient_got_it() {
-    let gateway = Gateway::always(crate::support::Answer::items(|operation| {
-        crate::support::rejected(operation, "Error in Alpha-name")
-    }));
+    let gateway = Gateway::always(Answer::items(|operation| rejected(operation, "Error in Alpha-name")));
     let draft = |channels: &str| campaign().to(3).channels(channels).through(&gateway);
     let sale = draft(HELLO).write();
     sale.run(&[]).exits(3);

@@ -341,29 +341,37 @@ pub(super) fn freeze_inputs(inputs: &Inputs, survey: &ListSurvey) -> FrozenInput
     }
 }
 
-/// Refuses inputs that `run` would not send because of earlier runs.
+/// Refuses inputs that `run` would not send because of earlier runs. Returns the unfinished run that `run` would resume
+/// with this list.
 ///
 /// # Errors
 /// If `run` would not send, or the ledger or an input cannot be read.
-pub(super) async fn refuse_start(ledger: &dyn Ledger, inputs: &Arc<Inputs>) -> Result<(), Error> {
+pub(super) async fn refuse_start(ledger: &dyn Ledger, inputs: &Arc<Inputs>) -> Result<Option<Run>, Error> {
     if !inputs.destination.is_live() {
-        return Ok(());
+        return Ok(None);
     }
     let texts = TodaysTexts::compile(inputs).await?;
     let runs = list_campaign_runs(ledger, inputs).await?;
     refuse_other_file(ledger, &runs, inputs, &texts.includes).await?;
-    match runs.iter().rfind(|run| run.progress == RunProgress::Open) {
+    let Some(open) = runs.into_iter().rfind(|run| run.progress == RunProgress::Open) else {
+        let sent = find_sent_recipients(ledger, inputs, &texts.edition).await?;
+        return refuse_other_text(ledger, &sent, inputs, &texts.includes).await.map(|()| None);
+    };
+    let copies = FrozenRun::load(ledger, &open).await.map(Arc::new);
+    let frozen_list = copies.as_ref().ok().map(|frozen| frozen.inputs.recipients_sha256.clone());
+    match refuse_changes(&open, copies, inputs, &texts.edition).await {
+        Ok(()) => {}
         // The process that sends the run uses the stored copies, so changes to the files do not matter.
-        Some(open) if is_owned(ledger, open).await? => Ok(()),
-        Some(open) => {
-            let copies = FrozenRun::load(ledger, open).await.map(Arc::new);
-            refuse_changes(open, copies, inputs, &texts.edition).await
-        }
-        None => {
-            let sent = find_sent_recipients(ledger, inputs, &texts.edition).await?;
-            refuse_other_text(ledger, &sent, inputs, &texts.includes).await
-        }
+        Err(Error::InputsChanged(_)) if is_owned(ledger, &open).await? => return Ok(None),
+        Err(error) => return Err(error),
     }
+    // A run uses its own copy of a fetched list, so its rows might not be those of the list that was fetched now.
+    let listed = Arc::clone(inputs);
+    let is_same_list = match inputs.list {
+        CampaignList::Fetched(_) => frozen_list == Some(run_blocking(move || listed.compute_fingerprint()).await??.1),
+        CampaignList::File(_) | CampaignList::Copies(_) | CampaignList::NotFetched(_) => true,
+    };
+    Ok(Some(open).filter(|_| is_same_list))
 }
 
 /// Refuses to resume a run whose campaign, texts or list have changed since it began. `edition` is the current edition.

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::list::survey_list_for_run;
 use super::{
     AccountView, Adapters, Error, GatewayAccount, Inputs, ListSurvey, ProtectedFiles, RunEvent, RunObserver,
-    refuse_start, run_blocking, survey_list, unfamiliar_ledger_warning,
+    refuse_start, run_blocking, unfamiliar_ledger_warning,
 };
 use campaign_core::finding::{Finding, rules};
 use campaign_engine::check::online::{self, AccountAnswer, Cost, check_account, find_signatures};
@@ -54,7 +55,12 @@ pub async fn check_campaign(
     now: Timestamp,
 ) -> Result<CheckedCampaign, Error> {
     let start = RunStart::for_campaign(&inputs.campaign, now);
-    let (list, mut findings) = match survey_list(inputs, ledger, observer).await {
+    let resumed = match ledger {
+        Some(ledger) => refuse_start(ledger, inputs).await,
+        None => Ok(None),
+    };
+    let open_run = resumed.as_ref().ok().and_then(Option::as_ref);
+    let (list, mut findings) = match survey_list_for_run(inputs, ledger, open_run, observer).await {
         Ok(list) => {
             let findings = check_inputs(inputs, Some(&list), start);
             (Some(list), findings)
@@ -79,10 +85,7 @@ pub async fn check_campaign(
     if let Some(ledger) = ledger {
         findings.extend(check_ledger_for_run(inputs, ledger, now).await?);
     }
-    let refusal = match ledger {
-        Some(ledger) => refuse_start(ledger, inputs).await.err(),
-        None => None,
-    };
+    let refusal = resumed.err();
     findings.extend(refusal.as_ref().map(|refusal| Finding::new(&rules::RUN_REFUSED, refusal.to_string())));
     let cost = list.compute_cost(inputs, &list.survey.planned_rows());
     let currency = inputs.destination.profile().and_then(|profile| profile.currency.clone());
@@ -162,12 +165,13 @@ pub async fn dry_run(
     accept_changes: bool,
     observer: &RunObserver,
 ) -> Result<DryRun, Error> {
-    if let Some(ledger) = ledger
-        && !accept_changes
-    {
-        refuse_start(ledger, inputs).await?;
-    }
-    let survey = survey_list(inputs, ledger, observer).await?;
+    let resumed = match ledger {
+        // Inputs that `run` refuses begin a new run. Other errors occur again during the survey.
+        Some(ledger) if accept_changes => refuse_start(ledger, inputs).await.unwrap_or_default(),
+        Some(ledger) => refuse_start(ledger, inputs).await?,
+        None => None,
+    };
+    let survey = survey_list_for_run(inputs, ledger, resumed.as_ref(), observer).await?;
     refuse_failed_tests(inputs, observer).await?;
     let campaign = &inputs.campaign;
     let target = files.results_target(campaign, campaign.dry_results_file());

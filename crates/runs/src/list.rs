@@ -14,8 +14,10 @@ use rustc_hash::FxHasher;
 use super::guard::{count_sent_by_day, find_capped_numbers, find_excluded_numbers};
 use super::inputs::Includes;
 use super::launch::Session;
+use super::resume::find_settled_exclusions;
 use super::{
-    Error, FetchedList, Inputs, RunEvent, RunObserver, find_opted_out_numbers, find_sent_recipients, run_blocking,
+    Error, FetchedList, Inputs, RunEvent, RunObserver, SentRecipients, find_opted_out_numbers, find_sent_recipients,
+    run_blocking,
 };
 use campaign_content::audience::{Chunk, DecodedText, EncodingHints, ListPlace, RecipientReader, decode, find_list};
 use campaign_core::calendar::country_of_zone;
@@ -274,13 +276,23 @@ impl ListSurvey {
     }
 }
 
-/// Surveys all recipients on a blocking thread; if there is a ledger, its exclusions apply.
+/// Surveys all recipients for a new run on a blocking thread; if there is a ledger, its exclusions apply.
 ///
 /// # Errors
 /// If the inputs are wrong, or the ledger cannot be read.
 pub async fn survey_list(
     inputs: &Arc<Inputs>,
     ledger: Option<&dyn Ledger>,
+    observer: &RunObserver,
+) -> Result<ListSurvey, Error> {
+    survey_list_for_run(inputs, ledger, None, observer).await
+}
+
+/// Surveys all recipients as [`survey_list`] does, but for the unfinished run `resumed` if there is one.
+pub(super) async fn survey_list_for_run(
+    inputs: &Arc<Inputs>,
+    ledger: Option<&dyn Ledger>,
+    resumed: Option<&Run>,
     observer: &RunObserver,
 ) -> Result<ListSurvey, Error> {
     let shared = Arc::clone(inputs);
@@ -290,23 +302,41 @@ pub async fn survey_list(
     {
         observer(RunEvent::Contradicted(sign));
     }
-    let excluded = match ledger {
-        Some(ledger) => {
-            let sent = find_sent_recipients(ledger, inputs, &edition).await?;
-            let cancelled = sent.find_cancelled(ledger).await?.numbers;
-            sent.find_exclusions(ledger, inputs, cancelled, None, observer).await?.survey
-        }
+    let Some(ledger) = ledger else {
         // Without a ledger, `find_excluded_numbers` refuses a campaign with `exclude`.
-        None => SurveyExclusions {
+        let excluded = SurveyExclusions {
             excluded: find_excluded_numbers(None, inputs, observer).await?,
             capped: find_capped_numbers(None, inputs).await?,
             ..SurveyExclusions::default()
-        },
+        };
+        let listed = Arc::clone(inputs);
+        let survey = run_blocking(move || listed.run_survey(&excluded, None)).await??;
+        return survey.with_earlier_countries(None, inputs, &NumberSet::default()).await;
     };
-    let sent_numbers = excluded.already_sent.clone();
+    let edition = resumed.map_or(edition, |run| run.edition.clone());
+    let sent = find_sent_recipients(ledger, inputs, &edition).await?;
+    survey_unsent(inputs, ledger, &sent, resumed, observer).await
+}
+
+/// Surveys the recipients for a new run of an edition whose earlier messages are `sent`, or for the unfinished run
+/// `resumed` of this edition.
+pub(super) async fn survey_unsent(
+    inputs: &Arc<Inputs>,
+    ledger: &dyn Ledger,
+    sent: &SentRecipients,
+    resumed: Option<&Run>,
+    observer: &RunObserver,
+) -> Result<ListSurvey, Error> {
+    let excluded = match resumed {
+        Some(run) => find_settled_exclusions(ledger, inputs, run).await?,
+        None => {
+            let cancelled = sent.find_cancelled(ledger).await?.numbers;
+            sent.find_exclusions(ledger, inputs, cancelled, None, observer).await?.survey
+        }
+    };
     let listed = Arc::clone(inputs);
     let survey = run_blocking(move || listed.run_survey(&excluded, None)).await??;
-    survey.with_earlier_countries(ledger, inputs, &sent_numbers).await
+    survey.with_earlier_countries(Some(ledger), inputs, &sent.numbers).await
 }
 
 /// The maximum number of sample messages in a proposal.

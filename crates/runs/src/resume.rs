@@ -6,14 +6,17 @@ use std::sync::Arc;
 use roaring::RoaringBitmap;
 
 use super::check_campaign::check_online;
+use super::guard::{count_sent_by_day, find_capped_numbers};
 use super::launch::{Preparation, RunToSend, SelectionNotes, Session};
 use super::list::{CampaignRecords, describe_list_changes, lists_match_except};
 use super::plan::check_profile;
 use super::ports::{Consent, ConsentInAdvance, confirm};
-use super::{CampaignList, Error, InputChanges, Inputs, Proposal, RestOfRun, RunEvent, run_blocking};
+use super::{
+    CampaignList, Error, InputChanges, Inputs, Proposal, RestOfRun, RunEvent, find_opted_out_numbers, run_blocking,
+};
 use campaign_core::domain::Row;
 use campaign_engine::check::online::{Cost, MessagePrices};
-use campaign_engine::check::{CompiledCampaign, Survey, SurveyExclusions};
+use campaign_engine::check::{ALREADY_SENT, CompiledCampaign, REJECTED_IN_RUN, Survey, SurveyExclusions};
 use campaign_engine::delivery::{FrozenInputs, FrozenRun, Snapshot};
 use campaign_gateway::Balance;
 use campaign_ledger::{CampaignLock, Ledger, LedgerError, ListReader, RowState, Run};
@@ -167,6 +170,31 @@ impl Session {
         let survey = run_blocking(move || surveyed.run_survey(&SurveyExclusions::default(), None)).await??.survey;
         Ok(Cost::AtMost(prices.max_cost((&survey).into(), &choose(&survey)?)))
     }
+}
+
+/// Finds the recipients that a survey skips if it counts the messages of a resumed run: the settled rows of the run, and
+/// recipients who opted out or reached a cap since it began.
+pub(super) async fn find_settled_exclusions(
+    ledger: &dyn Ledger,
+    inputs: &Inputs,
+    run: &Run,
+) -> Result<SurveyExclusions, Error> {
+    let snapshot = Snapshot::load(ledger, run, false).await?;
+    let mut settled = snapshot.left_out.filter(|row, _| snapshot.settled.contains(row.get()));
+    for row in (&snapshot.settled - settled.rows()).iter().map(Row::new) {
+        let reason = match snapshot.row_state(row) {
+            RowState::Rejected | RowState::NotSent => REJECTED_IN_RUN,
+            _ => ALREADY_SENT,
+        };
+        settled.insert(row, RowState::Skipped, reason);
+    }
+    Ok(SurveyExclusions {
+        settled,
+        opted_out: find_opted_out_numbers(ledger, inputs).await?.numbers,
+        capped: find_capped_numbers(Some(ledger), inputs).await?,
+        sent_by_day: count_sent_by_day(ledger, inputs, &run.edition).await?,
+        ..SurveyExclusions::default()
+    })
 }
 
 /// The rows of an unfinished run that might still be sent, including blank rows of the list.

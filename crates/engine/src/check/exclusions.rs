@@ -9,7 +9,7 @@ use roaring::RoaringBitmap;
 
 use campaign_core::calendar::SentByDay;
 use campaign_core::domain::{ConsentVerdict, CountrySet, Phone, Region, Row};
-use campaign_ledger::{CANCELLED_EARLIER, CAPPED, COUNTRY, NumberSet, OPTED_OUT};
+use campaign_ledger::{CANCELLED_EARLIER, CAPPED, COUNTRY, ExcludedRows, NumberSet, OPTED_OUT};
 
 /// The skip reason if the number already has a message.
 pub const ALREADY_SENT: &str = "already sent";
@@ -23,6 +23,9 @@ pub const EXCLUDED: &str = "excluded";
 
 /// The skip reason if the recipient is in the control group.
 pub const HOLDOUT: &str = "holdout";
+
+/// The skip reason if the unfinished run does not send the row again, although no message was sent.
+pub const REJECTED_IN_RUN: &str = "rejected or not sent in the unfinished run";
 
 /// The recipients that a survey skips, by number.
 #[derive(Clone, Debug, Default)]
@@ -44,6 +47,8 @@ pub struct SurveyExclusions {
     pub countries: Option<CountrySet>,
     /// The messages of the edition that count towards `per_day`.
     pub sent_by_day: SentByDay,
+    /// The rows that a resumed run does not send, with their reasons. Empty for a new run.
+    pub settled: ExcludedRows,
 }
 
 /// The numbers that reach a message cap, by the number of messages of the campaign that they already get.

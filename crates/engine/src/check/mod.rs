@@ -25,7 +25,7 @@ pub use compiled_campaign::{
 pub use consent::{ConsentFinder, ConsentRegister, Consents};
 pub use exclusions::{
     ALREADY_SENT, CappedNumbers, CurrentRow, DUPLICATE, EXCLUDED, EarlierOutcome, EarlierRow, EarlierRun, HOLDOUT,
-    MIGHT_BE_SENT, SentRows, SurveyExclusions, TextHash, find_equal_range,
+    MIGHT_BE_SENT, REJECTED_IN_RUN, SentRows, SurveyExclusions, TextHash, find_equal_range,
 };
 pub use made_up_recipient::{MadeUpError, MadeUpMessage, MadeUpOutcome, MadeUpRecipient};
 pub use parallel::{count_cores, process_in_order};

@@ -425,6 +425,11 @@ impl SurveyTally {
                 }
             }
         }
+        // A repeated number is skipped anyway, and is compared with the first message below.
+        if let Some((state, reason)) = inputs.excluded.settled.find_reason(row).filter(|_| !repeated) {
+            self.left_out.insert(row, state, reason);
+            return None;
+        }
         if is_undated && reason.is_none_or(|reason| reason == NO_CONSENT) {
             self.undated_consents.insert(row.get());
         }

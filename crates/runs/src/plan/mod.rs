@@ -30,11 +30,12 @@ use crate::begin::{TodaysTexts, freeze_inputs};
 use crate::check_campaign::check_inputs;
 use crate::check_campaign::refuse_failed_tests;
 use crate::ledger_health::refuse_lost_ledger;
+use crate::list::survey_unsent;
 use crate::schedule::format_addresses;
 use crate::send::{refuse_expired_campaign, refuse_unsendable_run};
 use crate::{
     Adapters, Error, Inputs, ListSurvey, PlanRefusal, ProtectedFiles, Round, RunRequest, find_sent_recipients,
-    refuse_start, run_blocking,
+    refuse_start,
 };
 use campaign_core::domain::{Amount, CountrySet, MessageContent, NamedTemplate};
 use campaign_core::finding::Finding;
@@ -42,7 +43,7 @@ use campaign_engine::check::online::Cost;
 use campaign_engine::check::{ABROAD_LIMIT, RunStart};
 use campaign_engine::delivery::FrozenInputs;
 use campaign_engine::report::Forecast;
-use campaign_ledger::{Plan, PlanRecord, StateCounts};
+use campaign_ledger::{Plan, PlanRecord, Run, StateCounts};
 use campaign_manifest::{Destination, InDoubtPolicy, Resource, ResourceKind};
 
 /// The domain of campaign digests, so that digests of other data never equal a campaign digest.
@@ -430,21 +431,26 @@ impl CreatedPlan {
     }
 }
 
-/// Surveys the list of a campaign for recipients without a message, or for all recipients if `again` is set. A ledger
-/// that does not contain all sent messages is refused, because the figures would be wrong.
-async fn survey_for_plan(adapters: &Adapters, inputs: &Arc<Inputs>, again: bool) -> Result<ListSurvey, Error> {
+/// Surveys the list of a campaign for recipients without a message, for the unfinished run `resumed`, or for all
+/// recipients if `again` is set. A ledger that does not contain all sent messages is refused, because the figures would
+/// be wrong.
+async fn survey_for_plan(
+    adapters: &Adapters,
+    inputs: &Arc<Inputs>,
+    resumed: Option<&Run>,
+    again: bool,
+) -> Result<ListSurvey, Error> {
     let ledger = adapters.ledger.as_ref();
     refuse_lost_ledger(ledger, inputs).await?;
-    let edition = TodaysTexts::compile(inputs).await?.edition;
+    let edition = match resumed {
+        Some(run) => run.edition.clone(),
+        None => TodaysTexts::compile(inputs).await?.edition,
+    };
     let mut sent = find_sent_recipients(ledger, inputs, &edition).await?;
     if again {
         sent.begin_round();
     }
-    let cancelled = sent.find_cancelled(ledger).await?.numbers;
-    let excluded = sent.find_exclusions(ledger, inputs, cancelled, None, &adapters.observer).await?.survey;
-    let listed = Arc::clone(inputs);
-    let survey = run_blocking(move || listed.run_survey(&excluded, None)).await??;
-    survey.with_earlier_countries(Some(ledger), inputs, &sent.numbers).await
+    survey_unsent(inputs, ledger, &sent, resumed, &adapters.observer).await
 }
 
 /// Plans a run as if to send it, and keeps the plan for thirty days.
@@ -469,11 +475,14 @@ pub async fn create_plan(
         (Some(_), _) | (None, None) => RunStart::At(now),
     };
     refuse_expired_campaign(inputs, now)?;
-    refuse_start(ledger, inputs).await?;
+    let open = refuse_start(ledger, inputs).await?;
     if let Some(profile) = inputs.destination.profile() {
         check_profile(adapters, profile).await?;
     }
-    let list = survey_for_plan(adapters, inputs, request.round != Round::Same).await?;
+    let again = request.round != Round::Same;
+    // An occurrence begins its own run, and `--again` begins a new round.
+    let resumed = open.filter(|_| !again && request.occurrence.is_none());
+    let list = survey_for_plan(adapters, inputs, resumed.as_ref(), again).await?;
     let survey = &list.survey;
     refuse_unsendable_run(inputs, survey, start)?;
     if request.occurrence.is_none() {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use roaring::RoaringBitmap;
 
 use crate::check::column_cells::UnmatchedCells;
-use crate::check::{ALREADY_SENT, FILTERED, Survey};
+use crate::check::{ALREADY_SENT, FILTERED, REJECTED_IN_RUN, Survey};
 use campaign_content::audience::PhoneProblem;
 use campaign_core::define_rules;
 use campaign_core::domain::{format_count, format_thousands};
@@ -298,6 +298,7 @@ fn advise_on_reason(state: RowState, reason: &str) -> &'static str {
     match (state, reason) {
         (RowState::Invalid, _) => "correct the list or the message",
         (_, ALREADY_SENT | CANCELLED_EARLIER) => "to send to these recipients again, set a new `edition`",
+        (_, REJECTED_IN_RUN) => "resume the run so that it ends; then its rejected messages can be retried",
         (_, OPTED_OUT) => "check whether this is the right list; these recipients have opted out",
         (_, COUNTRY) => {
             "check whether this is the right list, and check `countries` in the campaign and in the profile's `policy`"

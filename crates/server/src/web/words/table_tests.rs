@@ -10,7 +10,7 @@ use regex::Regex;
 use super::{PageLanguage, PageWords, SOURCES, Translation, plural_rules};
 use campaign_content::audience::PhoneProblem;
 use campaign_core::domain::{CANCELLED, CANCELLED_EARLIER, CONSENT_EXPIRED, Channel, EXPIRED, NO_CONSENT, REPLACED};
-use campaign_engine::check::{ALREADY_SENT, DUPLICATE, EXCLUDED, FILTERED, HOLDOUT, MIGHT_BE_SENT};
+use campaign_engine::check::{ALREADY_SENT, DUPLICATE, EXCLUDED, FILTERED, HOLDOUT, MIGHT_BE_SENT, REJECTED_IN_RUN};
 use campaign_engine::report::RunStatus;
 use campaign_ledger::{CAPPED, COUNTRY, OPTED_OUT, RowState};
 
@@ -68,7 +68,7 @@ fn confirmations() -> Vec<String> {
 
 /// All skip reasons with a fixed text. Reasons that contain a value of the row are not included.
 fn skip_reasons() -> Vec<String> {
-    let list_reasons = [ALREADY_SENT, MIGHT_BE_SENT, DUPLICATE, EXCLUDED, HOLDOUT, FILTERED];
+    let list_reasons = [ALREADY_SENT, MIGHT_BE_SENT, REJECTED_IN_RUN, DUPLICATE, EXCLUDED, HOLDOUT, FILTERED];
     let consent_reasons = [NO_CONSENT, CONSENT_EXPIRED];
     let ledger_reasons = [OPTED_OUT, CAPPED, COUNTRY, CANCELLED, CANCELLED_EARLIER, EXPIRED, REPLACED];
     let fixed = list_reasons.into_iter().chain(consent_reasons).chain(ledger_reasons);
