@@ -102,6 +102,30 @@ fn changed_text_of_a_finished_edition_is_refused() {
 }
 
 #[test]
+fn changed_settings_of_a_finished_edition_are_named() {
+    let gateway = Gateway::accepting();
+    let sale = campaign()
+        .to(3)
+        .channels("  - sms: { signature: OlenaCo, message: \"Hello, {{ variant }} {{ offer }}\" }")
+        .top("vars: { offer: now }")
+        .top("variants: { plain: { share: 50% }, urgent: { share: 50% } }")
+        .through(&gateway)
+        .write();
+    sale.run(&[]).exits(0);
+    sale.replace("sale.yaml", "plain: { share: 50% }", "plain: { share: 40% }");
+    sale.replace("sale.yaml", "urgent: { share: 50% }", "urgent: { share: 60% }");
+    let named = "): `variants`; 3 recipients already have a message and would not get another one";
+    for command in [&["run", "sale.yaml"][..], &["run", "sale.yaml", "--dry-run"], &["check", "sale.yaml"]] {
+        sale.campaign(command).exits(2).says("the campaign has changed since sale@1 (").says(named);
+    }
+    sale.replace("sale.yaml", "offer: now", "offer: today");
+    sale.run(&[]).exits(2).says("): `vars`, `variants`; 3 recipients");
+    sale.replace("sale.yaml", "Hello", "Dear");
+    sale.run(&[]).exits(2).says("the message has changed since sale@1 (");
+    sale.run(&["--accept-changes"]).exits(0);
+}
+
+#[test]
 fn rejected_message_can_be_changed_if_no_recipient_got_it() {
     let gateway = Gateway::always(Answer::items(|operation| rejected(operation, "Error in Alpha-name")));
     let draft = |channels: &str| campaign().to(3).channels(channels).through(&gateway);

@@ -405,10 +405,14 @@ pub(super) async fn refuse_other_text(
     let Some(run) = sent.last_run().filter(|_| !sent.numbers.is_empty()) else { return Ok(()) };
     // If the texts cannot be compared, nothing is refused: recipients with a message are skipped anyway.
     let Ok(frozen) = FrozenInputs::load_for_run(ledger, run).await else { return Ok(()) };
-    if frozen.has_same_messages(&inputs.campaign.brief, includes) {
-        return Ok(());
+    let changes = frozen.describe_message_changes(&inputs.campaign.brief, includes);
+    match changes.is_empty() {
+        true => Ok(()),
+        false => {
+            let (run, began_at) = (run.name(), run.began_at);
+            Err(Error::TextChanged { run, began_at, people: sent.numbers.len(), changes })
+        }
     }
-    Err(Error::TextChanged { run: run.name(), began_at: run.began_at, people: sent.numbers.len() })
 }
 
 impl Session {

@@ -85,11 +85,25 @@ impl FrozenInputs {
 
     /// Whether a run and the current campaign have the same messages: channels, texts, constants and variants.
     pub fn has_same_messages(&self, current: &CampaignBrief, includes: &[(String, String)]) -> bool {
+        self.describe_message_changes(current, includes).is_empty()
+    }
+
+    /// Describes the differences in messages between the run and the current campaign. Empty if there are no
+    /// differences.
+    pub fn describe_message_changes(
+        &self,
+        current: &CampaignBrief,
+        includes: &[(String, String)],
+    ) -> Vec<&'static str> {
         let CampaignBrief { content, vars, variants, .. } = &self.brief;
-        *content == current.content
-            && *vars == current.vars
-            && *variants == current.variants
-            && self.includes == includes
+        let differ = |tables| filter_includes(&self.includes, tables) != filter_includes(includes, tables);
+        let parts = [
+            ("`vars`", *vars != current.vars),
+            ("`data`", differ(true)),
+            (CHANGED_TEXTS, *content != current.content || differ(false)),
+            ("`variants`", *variants != current.variants),
+        ];
+        parts.into_iter().filter(|(_, is_changed)| *is_changed).map(|(part, _)| part).collect()
     }
 
     /// Describes the differences between the run and the current campaign. Empty if there are no differences.
@@ -149,13 +163,16 @@ impl FrozenInputs {
         note(*vars != current.vars, "`vars`");
         let differ = |tables| filter_includes(&self.includes, tables) != filter_includes(includes, tables);
         note(*tables != current.tables || differ(true), "`data`");
-        note(*content != current.content || differ(false), "the channels or their messages");
+        note(*content != current.content || differ(false), CHANGED_TEXTS);
         note(*variants != current.variants, "`variants`");
         note(*holdout != current.holdout, "`holdout`");
         changes.extend(recipients);
         changes
     }
 }
+
+/// The description of changed channels or texts.
+pub const CHANGED_TEXTS: &str = "the channels or their messages";
 
 /// The lookup tables among the included texts if `tables` is true, otherwise the texts that are not tables.
 fn filter_includes(includes: &[(String, String)], tables: bool) -> Vec<&(String, String)> {

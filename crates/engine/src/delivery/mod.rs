@@ -27,7 +27,9 @@ mod tally;
 pub use breaker::BreakerLimits;
 pub use engine::send_operations;
 pub use feed::{Feed, SendSelection, start_feed, start_shard_feed};
-pub use frozen::{FrozenInputs, FrozenRun, compile_frozen, compile_without_condition, for_each_text_hash};
+pub use frozen::{
+    CHANGED_TEXTS, FrozenInputs, FrozenRun, compile_frozen, compile_without_condition, for_each_text_hash,
+};
 pub use reconcile::{
     MAX_STAY, MessageInDoubt, MessagesInDoubt, RECONCILE_WAITS, Reconciler, Reconciliation, denial_wait,
 };

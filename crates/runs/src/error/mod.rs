@@ -14,9 +14,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::{BackupRefusal, ConsentRefusal, PolicyRefusal, ProposalKind, WeakerRule};
-use campaign_core::domain::{LOOPBACK, Row, format_count};
+use campaign_core::domain::{LOOPBACK, Row, choose_plural, format_count};
 use campaign_core::finding::{Finding, join_names};
-use campaign_engine::delivery::SingleKind;
+use campaign_engine::delivery::{CHANGED_TEXTS, SingleKind};
 use campaign_engine::report::{LossSign, ResultsError, format_local_minute, format_local_second};
 use campaign_gateway::{FailureCause, InquiryFailure, JsonApiError, TemplateChannel};
 use campaign_ledger::{DrawRefusal, LedgerError};
@@ -198,13 +198,8 @@ pub enum Error {
         /// The other file.
         there: PathBuf,
     },
-    /// The message changed within an edition.
-    #[error(
-        "the message has changed since {run} ({}), but {} already {} the old one and would not get the new one",
-        format_local_minute(*.began_at),
-        format_count(*.people, "recipient"),
-        campaign_core::domain::choose_plural(*.people, "has", "have")
-    )]
+    /// The message, or a setting that affects it, changed within an edition.
+    #[error("{}", describe_changed_text(.run, *.began_at, *.people, .changes))]
     TextChanged {
         /// The last run of the edition.
         run: String,
@@ -212,6 +207,8 @@ pub enum Error {
         began_at: Timestamp,
         /// The number of recipients who have a message.
         people: u64,
+        /// The changes.
+        changes: Vec<&'static str>,
     },
     /// Sending was confirmed in advance, but no gateway was named.
     #[error("sending was confirmed in advance, but the campaign does not specify a gateway; nothing was sent")]
@@ -462,6 +459,19 @@ fn describe_unanswered(gateway: &str, key: &str, failure: &InquiryFailure) -> St
     }
 }
 
+/// Describes a change of the message, or of settings that affect it, within an edition.
+fn describe_changed_text(run: &str, began_at: Timestamp, people: u64, changes: &[&str]) -> String {
+    let run = format!("{run} ({})", format_local_minute(began_at));
+    let have = format!("{} already {}", format_count(people, "recipient"), choose_plural(people, "has", "have"));
+    match changes.contains(&CHANGED_TEXTS) {
+        true => format!("the message has changed since {run}, but {have} the old one and would not get the new one"),
+        false => format!(
+            "the campaign has changed since {run}: {}; {have} a message and would not get another one",
+            changes.join(", ")
+        ),
+    }
+}
+
 /// Joins names in a sentence.
 fn list_names(names: &[String]) -> String {
     join_names(names.iter().map(String::as_str))
@@ -513,7 +523,7 @@ impl fmt::Display for RunPhase {
                 "interrupted twice while {} {} being sent; messages in flight are now in doubt and will not be sent \
                  again automatically; the results were not written",
                 format_count(*messages, "message"),
-                campaign_core::domain::choose_plural(*messages, "was", "were")
+                choose_plural(*messages, "was", "were")
             ),
             Self::Ending => f.write_str("interrupted twice after sending ended; the results might be incomplete"),
         }

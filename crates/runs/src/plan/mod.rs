@@ -41,7 +41,7 @@ use campaign_core::domain::{Amount, CountrySet, MessageContent, NamedTemplate};
 use campaign_core::finding::Finding;
 use campaign_engine::check::online::Cost;
 use campaign_engine::check::{ABROAD_LIMIT, RunStart};
-use campaign_engine::delivery::FrozenInputs;
+use campaign_engine::delivery::{CHANGED_TEXTS, FrozenInputs};
 use campaign_engine::report::Forecast;
 use campaign_ledger::{Plan, PlanRecord, Run, StateCounts};
 use campaign_manifest::{Destination, InDoubtPolicy, Resource, ResourceKind};
@@ -212,9 +212,9 @@ impl PlannedCampaign {
         differences.extend(self.resource_differences(options, same_gateway));
         let list = (self.inputs.recipients_sha256 != now.recipients_sha256).then(|| "the list".to_owned());
         let texts = list_differing_texts(&self.inputs, now);
-        // The names of the differing texts are more specific than `TEXTS_DIFFER`.
+        // The names of the differing texts are more specific than `CHANGED_TEXTS`.
         let named = |words: String| match words.as_str() {
-            TEXTS_DIFFER if !texts.is_empty() => texts.clone(),
+            CHANGED_TEXTS if !texts.is_empty() => texts.clone(),
             _ => vec![words],
         };
         differences.extend(self.inputs.describe_differences(brief, &now.includes, list).into_iter().flat_map(named));
@@ -224,9 +224,6 @@ impl PlannedCampaign {
         differences
     }
 }
-
-/// The description of a difference that might be in a text.
-const TEXTS_DIFFER: &str = "the channels or their messages";
 
 /// Lists the texts that differ. The list is empty if the message form or the names of the texts differ too.
 fn list_differing_texts(then: &FrozenInputs, now: &FrozenInputs) -> Vec<String> {
