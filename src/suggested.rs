@@ -12,10 +12,10 @@ use clap::parser::ValueSource;
 use super::args::GlobalOptions;
 use super::output::Output;
 use campaign_core::finding::quote_for_shell;
-use campaign_engine::delivery::SingleKind;
+use campaign_engine::delivery::{NEVER_OPENS, SingleKind};
 use campaign_engine::report::NextStep;
 use campaign_gateway::TemplateChannel;
-use campaign_ledger::{Ledger, RowState, Run, StateCounts};
+use campaign_ledger::{Ledger, RowState, Run, StateCounts, StopKind};
 use campaign_manifest::Campaign;
 use campaign_runs::{AccountView, find_campaign_file};
 
@@ -148,6 +148,18 @@ impl Output {
     }
 }
 
+/// The next step for an unfinished run that stopped for this reason: the command `resume`, and before it the change
+/// without which the run would stop again at once.
+pub(super) fn resume_step(kind: Option<StopKind>, reason: Option<&str>, resume: String) -> String {
+    let change = match (kind, reason.unwrap_or_default()) {
+        (Some(StopKind::Budget), reason) if reason.contains("`limits.recipients`") => "raise `limits.recipients`",
+        (Some(StopKind::Budget), reason) if reason.contains("`limits.cost`") => "raise `limits.cost`",
+        (Some(StopKind::Window), NEVER_OPENS) => "change the sending window",
+        _ => return resume,
+    };
+    format!("{change}, then: {resume}")
+}
+
 /// The path of a file as the operator types it in the current folder.
 pub(super) fn shell_path(path: &Path) -> String {
     let current_dir = std::env::current_dir().ok();
@@ -169,6 +181,16 @@ mod tests {
 
     use super::*;
     use crate::args::CliArguments;
+
+    #[test]
+    fn change_precedes_a_resumption_that_would_stop_at_once() {
+        let step = |kind, reason: &str| resume_step(Some(kind), Some(reason), "campaign run sale.yaml".to_owned());
+        let reached = "this edition has reached its `limits.recipients` of 4";
+        assert_eq!(step(StopKind::Budget, reached), "raise `limits.recipients`, then: campaign run sale.yaml");
+        assert_eq!(step(StopKind::Window, NEVER_OPENS), "change the sending window, then: campaign run sale.yaml");
+        assert_eq!(step(StopKind::Window, "the sending window is closed"), "campaign run sale.yaml");
+        assert_eq!(step(StopKind::StopRequested, "asked to stop"), "campaign run sale.yaml");
+    }
 
     #[test]
     fn global_options_are_repeated_regardless_of_their_position() {

@@ -12,13 +12,14 @@ use crate::forecast::describe_list_format;
 use crate::hint::is_refused_locally;
 use crate::output::Output;
 use crate::retry::not_retried_json;
-use crate::suggested::{LIVE_GATEWAY, send_arguments, shell_path, with_gateway};
+use crate::suggested::{LIVE_GATEWAY, resume_step, send_arguments, shell_path, with_gateway};
 use crate::text::StyledText;
 use crate::{exit, schedule};
 use campaign_core::calendar::SentByDay;
 use campaign_core::domain::choose_plural;
 use campaign_core::finding::join_alternatives;
 use campaign_engine::check::count_sending_days;
+use campaign_engine::delivery::Stop;
 use campaign_engine::report::{
     NextStep, ResultsBackup, RunInDoubt, format_count, format_duration, format_local_minute, format_thousands,
     rehearsal_json,
@@ -146,7 +147,7 @@ impl OutcomePrinter<'_> {
             None => None,
         };
         let summary = RunSummary {
-            next: self.next_command(&run, code, &counts),
+            next: self.next_command(&run, code, &counts, stop.as_ref()),
             run: Some(run.name()),
             campaign: run.campaign,
             gateway: run.gateway,
@@ -354,11 +355,12 @@ impl OutcomePrinter<'_> {
     }
 
     /// Suggests the next command.
-    fn next_command(&self, run: &Run, code: u8, counts: &StateCounts) -> String {
-        let (path, name, output) = (&self.inputs.campaign.file, run.name(), self.output);
-        let resume = output.command(with_gateway(format_args!("run {}", shell_path(path)), self.gateway));
+    fn next_command(&self, run: &Run, code: u8, counts: &StateCounts, stop: Option<&Stop>) -> String {
+        let (path, name, output) = (shell_path(&self.inputs.campaign.file), run.name(), self.output);
+        let resume = output.command(with_gateway(format_args!("run {path}"), self.gateway));
+        let resume = resume_step(stop.map(|stop| stop.kind), stop.map(|stop| stop.reason.as_str()), resume);
         match code {
-            exit::SUCCESS if skips_all_rows(counts) => output.command(format!("check {}", shell_path(path))),
+            exit::SUCCESS if skips_all_rows(counts) => output.command(format!("check {path}")),
             exit::SUCCESS if !run.live => self.describe_going_live(),
             _ if counts.get(RowState::Planned) > 0 && !matches!(code, exit::REFUSED_KEY | exit::STORAGE) => resume,
             exit::SUCCESS => status_command(output, self.inputs, run, counts),

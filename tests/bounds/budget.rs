@@ -32,6 +32,10 @@ fn run_stops_at_its_limit_and_resumes_when_more_is_allowed() {
         let first = sale.run(&["--json"]).exits(5);
         assert_eq!(stop_summary(&first), ("budget".to_owned(), 4, 6));
         assert!(stop_reason(&first).contains(word), "{}", stop_reason(&first));
+        let key = limits.split(':').next().expect("a key");
+        let next = format!("raise `limits.{key}`, then: campaign run sale.yaml");
+        assert_eq!(first.json()["next"], next);
+        sale.campaign(&["status", "sale"]).exits(5).says(&next);
         let again = sale.run(&["--json"]).exits(5);
         assert_eq!(stop_summary(&again), ("budget".to_owned(), 0, 6), "the budget stays used up");
         let status = sale.campaign(&["status", "sale", "--json"]).exits(5).json();

@@ -26,6 +26,8 @@ use campaign_ledger::{
 
 /// The interval between checks for the end of a pause and for stop requests.
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
+/// The reason for the stop of a run whose sending window never opens.
+pub const NEVER_OPENS: &str = "the sending window does not open within a year";
 /// The wait after which the missing answer is announced to a waiting person.
 const SILENCE_LIMIT: Duration = Duration::from_secs(3);
 /// The maximum time that a second signal waits for pending records.
@@ -558,7 +560,7 @@ impl Engine {
                 return false;
             }
             NextCheck::NeverOpens => {
-                self.stop_sending(Stop::new(StopKind::Window, "the sending window does not open within a year"));
+                self.stop_sending(Stop::new(StopKind::Window, NEVER_OPENS));
                 return true;
             }
             NextCheck::Nothing => return false,

@@ -25,7 +25,7 @@ mod submission;
 mod tally;
 
 pub use breaker::BreakerLimits;
-pub use engine::send_operations;
+pub use engine::{NEVER_OPENS, send_operations};
 pub use feed::{Feed, SendSelection, start_feed, start_shard_feed};
 pub use frozen::{
     CHANGED_TEXTS, FrozenInputs, FrozenRun, compile_frozen, compile_without_condition, for_each_text_hash,
