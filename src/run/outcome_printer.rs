@@ -248,9 +248,9 @@ impl OutcomePrinter<'_> {
         for (error, count) in ended.errors.most_frequent(5) {
             notes.push(format!("{} rejected{scope}: {error}", format_thousands(count)));
         }
-        if ended.opted_out > 0 {
-            let (recipients, were) =
-                (format_count(ended.opted_out, "recipient"), choose_plural(ended.opted_out, "was", "were"));
+        let opted_out = if run.live { ended.skipped_opt_outs } else { ended.opted_out };
+        if opted_out > 0 {
+            let (recipients, were) = (format_count(opted_out, "recipient"), choose_plural(opted_out, "was", "were"));
             notes.push(match run.live {
                 true => format!("{recipients} opted out during the run and {were} skipped"),
                 false => format!("{recipients} opted out; in a live run, they would get no more marketing messages"),

@@ -487,8 +487,10 @@ pub struct EndedRun {
     pub sent: u64,
     /// Facts about the selection of the run.
     pub notes: SelectionNotes,
-    /// Recipients who opted out during the run. A live run skipped them; in a rehearsal, they opted out by reply.
+    /// Recipients who opted out during the run: before their message was sent or, in a rehearsal, also by a reply.
     pub opted_out: u64,
+    /// Rows of these recipients that were skipped. Their other rows keep the state of an earlier attempt.
+    pub skipped_opt_outs: u64,
     /// The billed parts, if the gateway reported them.
     pub parts: u64,
     /// Whether more parts might be billed, or are not known to be all.

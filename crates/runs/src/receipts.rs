@@ -354,7 +354,7 @@ impl Session {
                 return Ok(counts);
             }
             finished?;
-            ending.opted_out += count_opt_outs(self.adapters.ledger.as_ref(), run).await?;
+            ending.replied_opt_outs += count_opt_outs(self.adapters.ledger.as_ref(), run).await?;
         }
         Ok(counts)
     }

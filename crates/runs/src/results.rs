@@ -227,7 +227,8 @@ impl Session {
     /// Writes the results and records the end of the run.
     pub(super) async fn end_run(&self, sent_run: SentRun) -> Result<EndedRun, Error> {
         let SentRun { run, lease, ending, has_resends, notes, parts_before, began, played } = sent_run;
-        let SendEnding { stopped: stop, counts, sent, opted_out, parts, errors, deviations, lag, .. } = ending;
+        let SendEnding { stopped: stop, counts, sent, opted_out, replied_opt_outs, parts, errors, .. } = ending;
+        let (deviations, lag) = (ending.deviations, ending.lag);
         let (kind, sending) = (stop.as_ref().map(|stop| stop.kind), counts.get(RowState::Sending));
         if let Some(StopKind::Interrupted(signal)) = kind
             && sending > 0
@@ -301,6 +302,7 @@ impl Session {
         };
         let excluded = all.filter(|row, reason| (!is_sent || [CAPPED, COUNTRY].contains(&reason)) && !keeps_state(row));
         let not_resent = all.filter(|row, _| keeps_state(row));
+        let skipped_opt_outs = (&opted_out - not_resent.rows()).len();
         Ok(EndedRun {
             run,
             stop,
@@ -308,7 +310,8 @@ impl Session {
             counts,
             sent,
             notes,
-            opted_out,
+            opted_out: opted_out.len() + replied_opt_outs,
+            skipped_opt_outs,
             parts: parts.billed,
             has_unreported_parts,
             time,

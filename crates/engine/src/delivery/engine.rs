@@ -242,7 +242,7 @@ impl Engine {
             }
             Ok(SubmissionEnd::Recalled) => return self.put_back(envelope, piece),
             Ok(SubmissionEnd::OptedOut(rows)) => {
-                self.tally.count_opted_out(rows.len());
+                self.tally.count_opted_out(&rows);
                 return self.skip_rows(envelope, piece, &rows);
             }
             Ok(

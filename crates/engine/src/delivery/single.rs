@@ -60,7 +60,7 @@ fn to_single_ending(SendEnding { outcome, stopped, counts, opted_out, .. }: Send
         | StopKind::Internal => matches!(outcome, None | Some(OperationOutcome::NotSent { .. })),
     };
     let stopped = stopped.clone().filter(keeps_stop);
-    let skipped = if opted_out > 0 { OPTED_OUT } else { CAPPED };
+    let skipped = if !opted_out.is_empty() { OPTED_OUT } else { CAPPED };
     let skipped = (counts.get(RowState::Skipped) > 0).then_some(skipped);
     SingleEnding { outcome, stopped, skipped }
 }

@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use roaring::RoaringBitmap;
 use rustc_hash::FxHashSet;
 
-use campaign_core::domain::{GatewayMessageId, OperationOutcome, Phone};
+use campaign_core::domain::{GatewayMessageId, OperationOutcome, Phone, Row};
 use campaign_gateway::{ContractDeviation, Envelope, GatewayReply};
 use campaign_ledger::{BilledParts, RowState, StateCounts};
 
@@ -49,7 +50,9 @@ pub struct SendEnding {
     /// Messages of this start that were or might have been sent.
     pub sent: u64,
     /// Rows of this start whose recipients opted out meanwhile.
-    pub opted_out: u64,
+    pub opted_out: RoaringBitmap,
+    /// Recipients who opted out by a reply in a rehearsal.
+    pub replied_opt_outs: u64,
     /// The billed parts of this start, if the gateway reported them.
     pub parts: BilledParts,
     /// The errors of this start.
@@ -72,7 +75,8 @@ impl SendEnding {
         errors.merge(next.errors);
         Self {
             sent: self.sent + next.sent,
-            opted_out: self.opted_out + next.opted_out,
+            opted_out: self.opted_out | next.opted_out,
+            replied_opt_outs: self.replied_opt_outs + next.replied_opt_outs,
             parts: self.parts.plus(next.parts),
             errors,
             deviations: self.deviations.merge(next.deviations),
@@ -105,8 +109,8 @@ impl RunTally {
     }
 
     /// Counts rows that are skipped because the recipients have opted out since the run was planned.
-    pub(super) fn count_opted_out(&mut self, rows: usize) {
-        self.figures.opted_out += rows as u64;
+    pub(super) fn count_opted_out(&mut self, rows: &[Row]) {
+        self.figures.opted_out.extend(rows.iter().map(|row| row.get()));
     }
 
     /// Moves rows from one state to another.

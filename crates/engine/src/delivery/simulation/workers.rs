@@ -69,7 +69,7 @@ impl ShardSender for WorkerSender {
         world.schedule_opt_out();
         let ending =
             send_operations(options, context, Feed::from_shards(shards, rendered), snapshot.counts.clone()).await;
-        world.record_sighting(Sighting::Skipped, ending.opted_out);
+        world.record_sighting(Sighting::Skipped, ending.opted_out.len());
         Ok(ending)
     }
 

@@ -259,7 +259,7 @@ impl SimulatedWorld {
             late_opt_outs: None,
         };
         let ending = send_operations(options, context, feed, snapshot.counts).await;
-        self.record_sighting(Sighting::Skipped, ending.opted_out);
+        self.record_sighting(Sighting::Skipped, ending.opted_out.len());
         let progress =
             if ending.counts.get(RowState::Planned) == 0 { RunProgress::Finished } else { RunProgress::Open };
         let _ = ledger.end_run(lease, run_end(ending, progress)).await;
