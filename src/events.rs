@@ -10,7 +10,7 @@ use campaign_engine::check::online::Cost;
 use campaign_engine::delivery;
 use campaign_engine::delivery::Reconciliation;
 use campaign_engine::report::{
-    ResultsBackup, describe_cost, format_count, format_duration, format_local_minute, format_thousands,
+    ResultsBackup, SendingProgress, describe_cost, format_count, format_duration, format_local_minute, format_thousands,
 };
 use campaign_gateway::Balance;
 use campaign_ledger::RowState;
@@ -23,8 +23,9 @@ pub(super) fn terminal_observer(output: &Output) -> RunObserver {
     Arc::new(move |event| {
         let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
-            RunEvent::SendingBegins { recipients, later, .. } => {
-                *progress = Some(ProgressReporter::new(recipients, later, &output));
+            RunEvent::SendingBegins { recipients, later, earlier, .. } => {
+                let sending = SendingProgress::new(recipients, later).with_earlier(earlier);
+                *progress = Some(ProgressReporter::new(sending, &output));
             }
             RunEvent::Sending(event) => match &*progress {
                 Some(progress) => progress.handle_event(&event),

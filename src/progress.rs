@@ -45,15 +45,15 @@ enum ProgressDisplay {
 }
 
 impl ProgressReporter {
-    /// Creates the progress display of a run with this many rows. The command leaves `later` of these rows planned.
-    pub(super) fn new(rows: u64, later: u64, output: &Output) -> Self {
+    /// Creates the display of this progress.
+    pub(super) fn new(sending: SendingProgress, output: &Output) -> Self {
         let display = match output.progress_form() {
-            ProgressForm::Bar => ProgressDisplay::Bar(show_bar(styled_bar(rows.saturating_sub(later)))),
+            ProgressForm::Bar => ProgressDisplay::Bar(show_bar(styled_bar(sending.total()))),
             ProgressForm::Auto | ProgressForm::Lines => ProgressDisplay::Lines(Mutex::new(Instant::now())),
             ProgressForm::Json => ProgressDisplay::Json(Mutex::new(Instant::now())),
             ProgressForm::None => ProgressDisplay::Nothing,
         };
-        Self { sending: Mutex::new(SendingProgress::new(rows, later)), display, output: output.clone() }
+        Self { sending: Mutex::new(sending), display, output: output.clone() }
     }
 
     /// Counts and shows an event.

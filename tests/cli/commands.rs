@@ -279,6 +279,18 @@ fn progress_is_shown_in_the_requested_format() {
 }
 
 #[test]
+fn json_progress_counts_only_messages_of_its_command() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(6).through(&gateway).write();
+    for (options, messages) in [(&["--limit", "4"][..], 4), (&["--limit", "1"], 1), (&[], 1)] {
+        let shown = sale.run(&[&["--progress", "json", "--json"], options].concat()).exits(0).stderr;
+        let last = shown.lines().rfind(|line| line.contains("\"progress\"")).expect("the counts at the end");
+        let last: Value = serde_json::from_str(last).expect("an object");
+        assert_eq!((&last["messages"], &last["through"]), (&json!(messages), &json!(messages)), "{shown}");
+    }
+}
+
+#[test]
 fn live_runs_are_listed_first_and_times_are_local() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();

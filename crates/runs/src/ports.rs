@@ -189,6 +189,8 @@ pub enum RunEvent {
         recipients: u64,
         /// Planned rows that this call does not send.
         later: u64,
+        /// Messages that earlier calls have processed.
+        earlier: u64,
     },
     /// An event of the delivery.
     Sending(delivery::DeliveryEvent),

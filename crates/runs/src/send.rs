@@ -128,7 +128,10 @@ impl Session {
     ) -> Result<SendEnding, Error> {
         let (run, request, observer) = (job.run, &self.launch.request, &self.adapters.observer);
         let later = self.count_planned_for_later(run, job.snapshot, job.limit);
-        observer(RunEvent::SendingBegins { run: run.name(), recipients: run.recipients, later });
+        let counts = &job.snapshot.counts;
+        let open = [RowState::Planned, RowState::Skipped, RowState::Invalid].map(|state| counts.get(state));
+        let earlier = counts.total().saturating_sub(open.into_iter().sum());
+        observer(RunEvent::SendingBegins { run: run.name(), recipients: run.recipients, later, earlier });
         let ended = if request.shared || run.sharding.is_some() {
             self.send_shared_run(sender, run, job.lease).await
         } else {

@@ -12,6 +12,8 @@ pub struct SendingProgress {
     rows: u64,
     /// Planned rows that this command does not send.
     later: u64,
+    /// Messages that earlier commands of the run have processed.
+    earlier: u64,
     counts: StateCounts,
     speed: Speed,
 }
@@ -19,7 +21,13 @@ pub struct SendingProgress {
 impl SendingProgress {
     /// The progress at the start of a run with `rows` rows; this command leaves `later` of these rows planned.
     pub fn new(rows: u64, later: u64) -> Self {
-        Self { rows, later, counts: StateCounts::default(), speed: Speed::default() }
+        Self { rows, later, earlier: 0, counts: StateCounts::default(), speed: Speed::default() }
+    }
+
+    /// The progress of a command that resumes or retries a run, after earlier commands processed `earlier` messages.
+    #[must_use]
+    pub fn with_earlier(self, earlier: u64) -> Self {
+        Self { earlier, ..self }
     }
 
     /// Updates the counts.
@@ -54,14 +62,14 @@ impl SendingProgress {
         self.total().saturating_sub(planned + self.counts.get(RowState::Sending))
     }
 
-    /// The progress as JSON.
+    /// The progress of this command as JSON.
     pub fn to_json(&self) -> serde_json::Value {
         let estimate = self.estimate();
         serde_json::json!({
             "event": "progress",
             "rows": self.rows,
-            "messages": self.total(),
-            "through": self.count_done(),
+            "messages": self.total().saturating_sub(self.earlier),
+            "through": self.count_done().saturating_sub(self.earlier),
             "counts": counts_json(&self.counts),
             "rate": estimate.map(|estimate| estimate.rate),
             "seconds_left": estimate.map(|estimate| estimate.left.as_secs()),
@@ -145,6 +153,25 @@ mod tests {
         assert_eq!((progress.count_done(), progress.total()), (2, 2));
         let object = progress.to_json();
         assert_eq!((&object["rows"], &object["messages"], &object["through"]), (&10.into(), &2.into(), &2.into()));
+    }
+
+    #[test]
+    fn json_excludes_messages_of_earlier_commands() {
+        let (mut progress, mut counts) = (SendingProgress::new(10, 3).with_earlier(4), StateCounts::default());
+        for (state, rows) in [(RowState::Planned, 5), (RowState::Accepted, 3), (RowState::Rejected, 1)] {
+            counts.add(state, rows);
+        }
+        counts.add(RowState::Skipped, 1);
+        progress.update_counts(Instant::now(), &counts);
+        let figures = |progress: &SendingProgress| {
+            let object = progress.to_json();
+            [&object["messages"], &object["through"]].map(serde_json::Value::as_u64)
+        };
+        assert_eq!(figures(&progress), [Some(2), Some(0)]);
+        counts.shift(RowState::Planned, RowState::Accepted, 2);
+        progress.update_counts(Instant::now(), &counts);
+        assert_eq!(figures(&progress), [Some(2), Some(2)]);
+        assert_eq!((progress.count_done(), progress.total()), (6, 6), "the bar shows the whole run");
     }
 
     #[test]
