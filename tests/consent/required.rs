@@ -139,6 +139,21 @@ fn consent_file_is_read_again_when_a_run_resumes() {
 }
 
 #[test]
+fn undated_consent_in_a_file_is_reported_with_its_row_there() {
+    let (gateway, today) = (Gateway::accepting(), days_ago(0));
+    let consents = "consent: { file: consents.csv, at: since }";
+    let sale = campaign().to(4).recipients(consents).top("consent: required").through(&gateway).write();
+    let entry = |row: usize, since: &str| format!("{},{since}\n", number(row));
+    let entries = [entry(9, &today), entry(5, "soon"), entry(3, &today), entry(4, &today)];
+    sale.write("consents.csv", &format!("phone,since\n{}", entries.concat()));
+    let message = "the consent in `consents.csv` has no valid date, so it counts as missing: row 3";
+    sale.campaign(&["check", "sale.yaml"]).exits(0).says(message);
+    sale.write("consents.csv", &format!("phone,since\n{}{}", entries.concat(), entry(2, "later")));
+    let message = "the consents in `consents.csv` have no valid date, so they count as missing: 2 rows (first: row 3)";
+    sale.campaign(&["check", "sale.yaml"]).exits(0).says(message);
+}
+
+#[test]
 fn consent_file_row_without_a_valid_number_is_reported() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(2).recipients("consent: { file: numbers.txt }").top("consent: required");

@@ -51,7 +51,7 @@ impl NumberFile<'_> {
         NumberColumns::with_header(self.open()?, path, self.header()).map_err(|finding| *finding)
     }
 
-    /// Passes the phone numbers to `add`, together with the cells under `others`. Returns the labels of the columns that
+    /// Passes the phone numbers to `add`, together with their rows and the cells under `others`. Returns the labels of the columns that
     /// contain phone numbers, and the rows without a usable number.
     ///
     /// # Errors
@@ -60,13 +60,13 @@ impl NumberFile<'_> {
         &self,
         columns: &NumberColumns,
         others: [Option<&str>; N],
-        mut add: impl FnMut(Phone, [&str; N]),
+        mut add: impl FnMut(Row, Phone, [&str; N]),
     ) -> Result<(Vec<String>, UnreadRows), Finding> {
         let (has_names, mut unread) = (others.iter().any(Option::is_some), Vec::new());
         let add_row = |row: Row, number: Result<Phone, PhoneProblem>, cells: [&str; N]| match number {
             // Only a file that contains nothing but numbers can have a number in place of its header.
             _ if row == Row::HEADER && has_names => {}
-            Ok(phone) => add(phone, cells),
+            Ok(phone) => add(row, phone, cells),
             Err(PhoneProblem::Empty) => {}
             Err(_) if unread.last().is_some_and(|(last, _)| *last == row) => {}
             Err(problem) => unread.push((row, problem)),

@@ -18,7 +18,8 @@ use super::send::open_frozen_list;
 use super::{Error, Inputs, ListSurvey, PolicyRefusal, run_blocking};
 use campaign_content::audience::{Chunk, ListHeader};
 use campaign_core::domain::{
-    CONSENT_EXPIRED, ConsentCells, ConsentRules, ConsentVerdict, NO_CONSENT, Phone, Region, choose_plural, format_count,
+    CONSENT_EXPIRED, ConsentCells, ConsentRules, ConsentVerdict, NO_CONSENT, Phone, Region, Row, choose_plural,
+    format_count,
 };
 use campaign_core::failpoint;
 use campaign_core::finding::{Finding, rules};
@@ -93,8 +94,8 @@ fn read_register(
         }
     }
     let (is_listed, mut register) = (source.column.is_none(), ConsentRegister::default());
-    let add = |phone: Phone, [value, at, source, wording]: [&str; 4]| {
-        register.add_row(phone, ConsentCells { value, at, source, wording }, is_listed, rules);
+    let add = |row: Row, phone: Phone, [value, at, source, wording]: [&str; 4]| {
+        register.add_row(row, phone, ConsentCells { value, at, source, wording }, is_listed, rules);
     };
     let named = source.headers().map(|(_, header)| header);
     let (found, unread) = file.read_numbers(&columns, named, add).map_err(refuse)?;

@@ -12,7 +12,7 @@ use super::launch::Session;
 use super::number_files::{NumberFile, UnreadRows};
 use super::opt_outs::is_other_column;
 use super::{Error, Inputs, run_blocking};
-use campaign_core::domain::{Phone, Region, choose_plural, format_count};
+use campaign_core::domain::{Phone, Region, Row, choose_plural, format_count};
 use campaign_core::finding::{Finding, SourceLocation, rules};
 use campaign_engine::delivery::{LateOptOuts, OptedOutFuture};
 use campaign_manifest::{Campaign, CampaignBrief, FileState, Profile, SendingTerms, SuppressionFile};
@@ -118,7 +118,7 @@ fn read_file(
         None => missing_column_finding(),
     })?;
     let mut numbers = RoaringTreemap::new();
-    let add = |phone: Phone, []: [&str; 0]| {
+    let add = |_: Row, phone: Phone, []: [&str; 0]| {
         numbers.insert(phone.to_u64());
     };
     let (_, unread) = file.read_numbers(&columns, [], add)?;

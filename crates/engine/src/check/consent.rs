@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::rules;
 use campaign_content::audience::{ListHeader, RecordFields};
-use campaign_core::domain::{ConsentCells, ConsentRules, ConsentVerdict, Phone};
+use campaign_core::domain::{ConsentCells, ConsentRules, ConsentVerdict, Phone, Row};
 use campaign_core::finding::Finding;
 use campaign_manifest::ConsentSource;
 
@@ -39,6 +39,11 @@ impl Consents {
     /// Whether recipients without consent are skipped.
     pub fn is_required(&self) -> bool {
         self.is_required
+    }
+
+    /// The row of the consent file that counts for a number. `None` if the consents are in the list.
+    pub(super) fn find_file_row(&self, phone: Phone) -> Option<Row> {
+        self.register.as_ref()?.consents.get(&phone).map(|consent| consent.row)
     }
 
     /// Finds the consent columns of a list.
@@ -119,6 +124,8 @@ struct RegisteredConsent {
     day: Date,
     /// The indexes of answer, time, source and wording among the texts.
     cells: [u32; 4],
+    /// The row in the file.
+    row: Row,
 }
 
 impl ConsentRegister {
@@ -128,7 +135,14 @@ impl ConsentRegister {
     /// The latest entry for a number counts; of two entries on the same day, a refusal takes precedence over a consent.
     /// A refusal without a readable date always counts; a consent without a readable date counts only if it is the
     /// number's only entry.
-    pub fn add_row(&mut self, phone: Phone, cells: ConsentCells<'_>, is_without_answers: bool, rules: &ConsentRules) {
+    pub fn add_row(
+        &mut self,
+        row: Row,
+        phone: Phone,
+        cells: ConsentCells<'_>,
+        is_without_answers: bool,
+        rules: &ConsentRules,
+    ) {
         let is_yes = is_without_answers || rules.is_yes(cells.value);
         let day = rules.parse_day(cells.at).unwrap_or(if is_yes { Date::MIN } else { Date::MAX });
         if let Some(known) = self.consents.get(&phone) {
@@ -139,7 +153,7 @@ impl ConsentRegister {
         }
         let ConsentCells { value, at, source, wording } = cells;
         let cells = [value, at, source, wording].map(|text| self.intern_text(text));
-        self.consents.insert(phone, RegisteredConsent { is_yes, day, cells });
+        self.consents.insert(phone, RegisteredConsent { is_yes, day, cells, row });
     }
 
     fn intern_text(&mut self, text: &str) -> u32 {
@@ -181,7 +195,7 @@ mod tests {
         let (phone, mut register) = (Phone::new(380_501_234_567).unwrap(), ConsentRegister::default());
         for entry in entries {
             let (value, at) = entry.split_once(' ').unwrap_or((entry, ""));
-            register.add_row(phone, ConsentCells { value, at, ..ConsentCells::default() }, false, &rules);
+            register.add_row(Row::FIRST, phone, ConsentCells { value, at, ..ConsentCells::default() }, false, &rules);
         }
         register.judge(phone, &rules)
     }

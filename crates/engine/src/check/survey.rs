@@ -86,7 +86,8 @@ pub struct Survey {
     pub differing_duplicates: RoaringBitmap,
     /// The planned rows whose cells record an opt-out, by column.
     pub opted_out: Vec<OptedOutCells>,
-    /// The rows whose consent has no readable date, among those that would get a message with one.
+    /// The rows with consents without a readable date, of recipients who would get a message with one. Rows of the
+    /// consent file if the campaign has one, or else of the list.
     pub undated_consents: RoaringBitmap,
     /// The number of recipients that a new edition for all recipients would have.
     pub all_recipients: u64,
@@ -431,7 +432,8 @@ impl SurveyTally {
             return None;
         }
         if is_undated && reason.is_none_or(|reason| reason == NO_CONSENT) {
-            self.undated_consents.insert(row.get());
+            let recorded_in = inputs.consents.and_then(|consents| consents.find_file_row(phone)).unwrap_or(row);
+            self.undated_consents.insert(recorded_in.get());
         }
         if let Some(reason) = reason {
             self.left_out.insert(row, RowState::Skipped, reason);

@@ -133,12 +133,13 @@ pub fn check_consent_dates(survey: &Survey, campaign: &Campaign) -> Option<Findi
     if rows.is_empty() {
         return None;
     }
-    let subject = if rows.len() == 1 { "consent has" } else { "consents have" };
-    let message = format!(
-        "the {subject} no valid date, so {} as missing: {}",
-        if rows.len() == 1 { "it counts" } else { "they count" },
-        describe_first(rows)
-    );
+    let (subject, have, count) = match rows.len() {
+        1 => ("consent", "has", "it counts"),
+        _ => ("consents", "have", "they count"),
+    };
+    let file = campaign.consent.as_ref().and_then(|consent| consent.file.as_ref());
+    let place = file.map(|file| format!(" in `{}`", file.file.path().display())).unwrap_or_default();
+    let message = format!("the {subject}{place} {have} no valid date, so {count} as missing: {}", describe_first(rows));
     let finding = Finding::new(&CONSENT_DATE, message)
         .help("write dates as `2026-03-01` or `01.03.2026`; a date in the future is not valid");
     Some(finding.at(campaign.places.locate_key("recipients.consent.at")))
