@@ -163,6 +163,8 @@ impl OutcomePrinter<'_> {
             time,
             how: match kind {
                 _ if stop.is_none() => "finished",
+                // The requested rows were processed by earlier commands, or skipped.
+                Some(StopKind::Limit) if sent == 0 => "sent no messages",
                 Some(StopKind::Limit) => "sent the requested messages",
                 _ => "stopped",
             },

@@ -120,6 +120,7 @@ fn paused_run_can_resume_at_another_rate() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
     sale.run(&["--limit", "3"]).exits(0).says("sale@1 sent the requested messages");
+    sale.run(&["--rows", "2"]).exits(0).says("sale@1 sent no messages").says("all requested rows were processed");
     campaign()
         .to(10)
         .through(&gateway)
