@@ -51,8 +51,8 @@ impl NumberFile<'_> {
         NumberColumns::with_header(self.open()?, path, self.header()).map_err(|finding| *finding)
     }
 
-    /// Passes the phone numbers to `add`, together with their rows and the cells under `others`. Returns the labels of the columns that
-    /// contain phone numbers, and the rows without a usable number.
+    /// Passes the phone numbers to `add`, together with their rows and the cells under `others`. Returns the labels of
+    /// the columns that contain phone numbers, and the rows without a usable number.
     ///
     /// # Errors
     /// If the file cannot be read.
