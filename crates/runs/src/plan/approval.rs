@@ -23,7 +23,9 @@ use super::{
 use crate::begin::freeze_inputs;
 use crate::ports::confirm;
 use crate::schedule::{find_active_schedule, standing_digest};
-use crate::{Adapters, Consent, Error, Inputs, ListSurvey, Proposal, Round, RunRequest, current_person, fetch_list};
+use crate::{
+    Adapters, Consent, Error, Inputs, ListSurvey, Proposal, Round, RunRequest, current_person, fetch_list, refuse_start,
+};
 use campaign_core::domain::{Phone, Row, RowSet};
 use campaign_engine::delivery::FrozenInputs;
 use campaign_ledger::{ActiveSchedule, Approval, ApprovalFilter, Ledger, LedgerError, OccurrenceKey, Plan, PlanRecord};
