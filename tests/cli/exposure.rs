@@ -3,7 +3,7 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 
-use crate::support::{Folder, Gateway, Server, campaign};
+use crate::support::{Folder, Gateway, Server, campaign, in_files};
 
 fn set_mode(sale: &Folder, path: &str, mode: u32) {
     fs::set_permissions(sale.path(path), Permissions::from_mode(mode)).expect("its mode");
@@ -49,6 +49,7 @@ fn state_folder_open_to_everyone_causes_one_warning() {
 
 #[test]
 fn ledger_open_to_everyone_causes_a_warning() {
+    let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = sent_campaign(&gateway);
     for (mode, words) in [(0o644, "can read the ledger"), (0o666, "can read and change the ledger")] {

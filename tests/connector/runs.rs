@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::campaigns::{campaign, campaigns_folder};
 use super::stdio::Conversation;
 use super::{Connector, LISTEN, parse_result};
-use crate::support::{Folder, SandboxProcess, Terminal, closed_window, phone, until};
+use crate::support::{Folder, SandboxProcess, Terminal, closed_window, in_files, phone, until};
 
 pub(super) const OPTIONS: [&str; 3] = ["--campaigns", "campaigns", "--allow-send"];
 
@@ -290,6 +290,7 @@ fn refusal(connector: &Connector, tool: &str) -> (String, String) {
 
 #[test]
 fn campaign_tools_refuse_a_ledger_that_lacks_sent_messages() {
+    let _files = in_files();
     let sandbox = SandboxProcess::start();
     let folder = sent_campaigns_folder(&sandbox);
     let mut command = folder.command(&[&LISTEN, &OPTIONS[..]].concat());

@@ -4,8 +4,8 @@ use jiff::ToSpan as _;
 use jiff::civil::Date;
 
 use crate::support::{
-    Answer, Browser, Clock, Element, Gateway, Html, Process, Server, accepted, campaign, change_ledger, phone,
-    rejected, until,
+    Answer, Browser, Clock, Element, Gateway, Html, Process, Server, accepted, campaign, change_ledger, in_files,
+    phone, rejected, until,
 };
 
 /// Returns the rows that a page lists.
@@ -317,6 +317,7 @@ fn no_page_fetches_a_remote_list() {
 
 #[test]
 fn row_page_shows_the_message_unless_the_row_was_excluded() {
+    let _files = in_files();
     let gateway = Gateway::accepting();
     let list = "phone,name\n380501000002,Olha\n380501000002,Again\nnobody,Nobody\n";
     let sale = campaign().with_list(list).recipients("max_invalid: 100%").through(&gateway).write();

@@ -144,6 +144,18 @@ fn partial_run_of_a_plan_resumes_with_the_full_plan() {
 }
 
 #[test]
+fn plan_of_the_rest_of_a_run_is_sent_despite_an_opt_out() {
+    let gateway = Gateway::accepting();
+    let sale = write_sale(&gateway);
+    sale.run(&["--limit", "2", "--yes"]).exits(0);
+    sale.campaign(&["suppress", "add", &format!("+{}", phone(5))]).exits(0);
+    let planned = sale.campaign(&["plan", "sale.yaml", "--json"]).exits(0).json();
+    assert_eq!(planned["messages"], 2, "{planned}");
+    sale.run(&["--plan", planned["digest"].as_str().expect("a digest")]).exits(0);
+    assert_eq!(gateway.phones(), [2, 3, 4, 6].map(phone));
+}
+
+#[test]
 fn plan_is_kept_for_thirty_days() {
     let _files = in_files();
     let gateway = Gateway::accepting();

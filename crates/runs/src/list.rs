@@ -395,7 +395,7 @@ impl ListSurvey {
 
 impl Session {
     /// Surveys the list of a run, and samples the rows that `choose` selects for this invocation. Recipients who opted
-    /// out are skipped.
+    /// out or reached a cap are skipped.
     pub(super) async fn survey_rest(
         &self,
         run: &Run,
@@ -405,7 +405,8 @@ impl Session {
         let ledger = self.adapters.ledger.as_ref();
         let opted_out = find_opted_out_numbers(ledger, &inputs).await?.numbers;
         let sent_by_day = count_sent_by_day(ledger, &inputs, &run.edition).await?;
-        let excluded = SurveyExclusions { opted_out, sent_by_day, ..SurveyExclusions::default() };
+        let capped = find_capped_numbers(Some(ledger), &inputs).await?;
+        let excluded = SurveyExclusions { opted_out, capped, sent_by_day, ..SurveyExclusions::default() };
         let listed = Arc::clone(&inputs);
         let survey = run_blocking(move || listed.run_survey(&excluded, None)).await??;
         let rows = choose(&survey.survey)?;

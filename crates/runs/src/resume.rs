@@ -54,6 +54,15 @@ impl Session {
         if let Some(profile) = self.inputs().destination.profile() {
             check_profile(&self.adapters, profile).await?;
         }
+        let survey_rest = || self.survey_rest(&run, |survey| self.choose_open_rows(&open, survey));
+        // A plan counts only recipients who can still get a message.
+        let surveyed = match self.required_plan.is_some() && number > 0 {
+            true => survey_rest().await.ok(),
+            false => None,
+        };
+        // If no rows are found, the earlier number remains as an upper limit.
+        let count_sendable = |rest: Option<&RestOfRun>| rest.map(|rest| rest.rows.len()).filter(|rows| *rows > 0);
+        let number = count_sendable(surveyed.as_ref()).map_or(number, |rows| rows.min(number));
         let approval = self.find_resume_approval(&run, &snapshot, number).await?;
         let number = approval.as_ref().map_or(number, |usable| number.min(usable.left));
         self.refuse_unapproved(approval.is_some(), number)?;
@@ -63,13 +72,12 @@ impl Session {
             if approval.is_some() && self.required_plan.is_some() { &ConsentInAdvance } else { self.consent.as_ref() };
         if let Some(profile) = self.inputs().destination.remote_profile() {
             let rest = match number > 0 && consent.shows_proposals() {
-                true => self.survey_rest(&run, |survey| self.choose_open_rows(&open, survey)).await.ok(),
+                true if surveyed.is_some() => surveyed,
+                true => survey_rest().await.ok(),
                 false => None,
             };
-            // Recipients might have opted out since the run was interrupted. If no rows are found, the earlier number
-            // remains as an upper limit.
-            let sent = rest.as_ref().map(|rest| rest.rows.len()).filter(|rows| *rows > 0);
-            let number = sent.map_or(number, |rows| rows.min(number));
+            // Recipients might have opted out since the run was interrupted.
+            let number = count_sendable(rest.as_ref()).map_or(number, |rows| rows.min(number));
             let cost = match (&rest, number > 0 && consent.can_confirm()) {
                 (Some(rest), true) => Some(self.compute_rest_cost(profile, rest)),
                 (None, true) => Some(self.compute_open_cost(profile, &run, &open).await?),

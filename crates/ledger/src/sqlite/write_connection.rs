@@ -165,14 +165,19 @@ fn describe_holder(holder: Option<WriteHolder>) -> String {
     }
 }
 
-/// Whether SQLite reports that another process has locked the file.
+/// SQLite's code for a file that another connection has locked.
+const SQLITE_BUSY: u32 = 5;
+/// SQLite's code for a write on a read-only connection.
+const SQLITE_READONLY: u32 = 8;
+
+/// Whether SQLite reports that another connection has locked the file.
 pub(super) fn is_busy(error: &sqlx::Error) -> bool {
-    sqlite_code(error) == Some(5)
+    sqlite_code(error) == Some(SQLITE_BUSY)
 }
 
 /// Whether SQLite needed to write on a read-only connection.
 pub(super) fn is_read_only(error: &sqlx::Error) -> bool {
-    sqlite_code(error) == Some(8)
+    sqlite_code(error) == Some(SQLITE_READONLY)
 }
 
 /// The low byte of SQLite's error code (SQLite, "Result and Error Codes").
