@@ -430,7 +430,7 @@ fn explain_kept_run(context: &Context, run: &str, blocker: PurgeBlocker) -> Stri
     }
 }
 
-/// Formats a day in the local time zone.
+/// Formats the day of a moment in the local time zone.
 fn format_day(at: Timestamp) -> String {
     at.to_zoned(TimeZone::system()).date().to_string()
 }

@@ -344,7 +344,8 @@ async fn open_webhook_endpoint(
     Ok(Some(WebhookEndpoint { address, listener, receiver, failures, proxies }))
 }
 
-/// Returns the path at which the search for profiles starts, given a campaign file or a folder of campaigns.
+/// The path to give to the search for profiles, which starts in the folder of a file. For a folder of campaigns, it is a
+/// file in that folder, which need not exist.
 fn profile_search_path(path: PathBuf) -> PathBuf {
     if path.is_dir() { path.join("campaign.yaml") } else { path }
 }

@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_has_a_page_with_its_examples() {
+    fn every_command_has_a_man_page_with_its_examples() {
         let pages = pages();
         let mut names: Vec<&str> = pages.iter().map(|(name, _)| name.as_str()).collect();
         names.sort_unstable();

@@ -294,7 +294,7 @@ fn only_the_file_adapter_knows_the_paths_of_frozen_copies() {
     for file in source_files().into_iter().filter(|file| !is_test(file)) {
         let text = fs::read_to_string(&file).expect("a file");
         let code = without_tests(&text);
-        // The template for the list of a new campaign has the same name.
+        // The template for the list of a new campaign has the same name as a frozen copy.
         let code = code.replace("include_str!(\"recipients.csv\")", "");
         if FROZEN_COPY_PATHS.iter().any(|name| code.contains(name)) {
             named.insert(relative_path(&file));

@@ -1,4 +1,4 @@
-//! Socket-level faults of an answer: resets, slow bytes, wrong lengths, and old and new forms of HTTP.
+//! Answers at the socket level: resets, slow bytes, wrong lengths, and older and newer versions of HTTP.
 
 use std::io;
 use std::sync::Arc;

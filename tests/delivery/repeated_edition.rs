@@ -52,7 +52,7 @@ fn skipped_row_has_the_identifiers_of_the_earlier_message() {
     assert!(after.iter().all(|[id, msg_id, _]| !id.is_empty() && !msg_id.is_empty()), "{after:?}");
     let header = "run,delivered_at_is,read_by,message_run,message_state,phone,name";
     assert!(second.header.join(",").ends_with(header), "the new columns come right before the columns of the list");
-    // Each later run names the run that sent the message.
+    // The results of each later run name the run that sent the message.
     campaign().to(6).through(&gateway).rewrite(&sale);
     sale.run(&[]).exits(0);
     let runs = ["sale@1", "sale@1", "sale@1", "sale@2", "sale@2", "sale@3"];

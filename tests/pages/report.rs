@@ -318,7 +318,7 @@ fn billed_parts_include_every_attempt() {
 }
 
 #[test]
-fn cost_names_messages_without_a_price() {
+fn cost_counts_messages_without_a_price_separately() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(3).through(&gateway).profile("currency: UAH").write();
     sale.run(&["--limit", "1"]);

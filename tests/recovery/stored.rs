@@ -69,7 +69,7 @@ fn records_of_earlier_versions_are_shown_as_before() {
 }
 
 #[test]
-fn results_of_earlier_versions_can_be_written() {
+fn results_of_runs_from_earlier_versions_can_be_written() {
     let _files = in_files();
     let folder = copy_stored(&SandboxProcess::start());
     for (run, state, rows) in

@@ -1,4 +1,4 @@
-//! Envelopes, endpoints and keys: contract 2.1, 2.2, 2.3, 4.1, 4.2, 5 and 8.
+//! Envelopes, endpoints and keys: sections 2.1, 2.2, 2.3, 4.1, 4.2, 5 and 8 of the contract.
 
 use serde_json::{Value, json};
 

@@ -712,7 +712,7 @@ mod tests {
     }
 
     #[test]
-    fn delivery_of_two_messages_of_a_row_is_a_duplicate() {
+    fn delivery_of_two_messages_to_one_row_is_a_duplicate() {
         let events = events(vec![(3, RowChange::Retry { by: author(), order: 1 })]);
         let stored = |order, status| StoredReceipt {
             order,

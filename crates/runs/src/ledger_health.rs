@@ -1,4 +1,4 @@
-//! Checks before a ledger is used for sending: damaged records, signs of a lost or older ledger, and backups. Also the
+//! Checks before a ledger is used for sending (damaged records, signs of a lost or older ledger, and backups), and the
 //! acceptance of a restored ledger.
 //!
 //! After a restore, schedules are paused, and people forgotten since the backup are forgotten again. Rows that were

@@ -199,8 +199,8 @@ impl OptOutErrors {
     }
 }
 
-/// Loads the webhooks of all profiles for the working folder, these campaign files, and the campaign files of live
-/// runs. Unusable webhooks are reported and omitted.
+/// Loads the webhooks and opt-out words of all profiles for the working folder, these campaign files, and the campaign
+/// files of live runs. Unusable profiles and webhooks are reported and omitted.
 ///
 /// # Errors
 /// If the ledger cannot be read.

@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn repeated_local_time_fires_only_the_first_time() {
-        // In Kyiv 04:00 becomes 03:00 on 25 October 2026.
+        // In Kyiv, 04:00 becomes 03:00 on 25 October 2026.
         let daily = cron("Europe/Kyiv", "30 3 * * *");
         let days = ["2026-10-25 03:30 = 10-25 03:30 +03:00", "2026-10-26 03:30 = 10-26 03:30 +02:00"];
         assert_eq!(list_occurrences(&daily, "2026-10-24T12:00:00Z", 2), days);

@@ -115,8 +115,8 @@ impl FrozenInputs {
         includes: &[(String, String)],
         recipients: Option<String>,
     ) -> Vec<String> {
-        // A new key must be compared here, or be ignored for a reason. Name and gateway identify the run, and the title
-        // does not affect messages.
+        // A new key must be compared here, or be ignored for a reason. The name and the gateway identify the run, and
+        // the title does not affect messages.
         let CampaignBrief {
             name: _,
             title: _,

@@ -187,13 +187,13 @@ impl ErrorCounts {
         }
     }
 
-    /// Adds the counts from another start of the run.
-    pub(super) fn merge(&mut self, others: Self) {
-        for (text, kind) in others.kinds {
-            let room = self.kinds.len() < MAX_KINDS;
+    /// Adds the counts from another start of the run. New kinds beyond `MAX_KINDS` are dropped.
+    pub(super) fn merge(&mut self, other: Self) {
+        for (text, kind) in other.kinds {
+            let has_room = self.kinds.len() < MAX_KINDS;
             match self.kinds.get_mut(&text) {
                 Some(known) => known.count += kind.count,
-                None if room => drop(self.kinds.insert(text, kind)),
+                None if has_room => drop(self.kinds.insert(text, kind)),
                 None => {}
             }
         }

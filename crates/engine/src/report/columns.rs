@@ -64,7 +64,7 @@ struct ResultCells<'k> {
 pub(super) const RESULT_COLUMNS: [ResultColumn; 21] = [
     // The row in the list; the header is row 1.
     ResultColumn { name: "row", value: |cells| ColumnValue::Number(Some(cells.row.get().into())) },
-    // Our identifier of the last message; empty without a message.
+    // Our identifier of the last message; empty if there is none.
     ResultColumn { name: "id", value: |cells| ColumnValue::Number(cells.id) },
     // The phone number, digits only.
     ResultColumn { name: "to", value: |cells| ColumnValue::Digits(cells.phone.map(Phone::to_u64)) },

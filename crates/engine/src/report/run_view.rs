@@ -144,7 +144,8 @@ impl RunView {
 
     /// A view with counts that were just calculated; `owned` says whether a process is sending the run.
     pub(super) fn from_counts(run: Run, owned: bool, counts: StateCounts, parts: u64) -> Self {
-        // Rows of a shared run can be in progress or wait for a retry, and its size is the number of sent rows.
+        // Planned rows of a shared run are in progress or waiting for a retry, so the run is still sending. Its number
+        // of recipients is the number of rows counted so far.
         let under_way = run.shared && counts.get(RowState::Planned) > 0;
         let sending = owned || under_way || counts.get(RowState::Sending) > 0;
         let run = Run { recipients: counts.total(), ..run };
@@ -388,7 +389,8 @@ impl RunReport {
         self.figures.as_ref().map_or(0, |figures| figures.channels.count_partial())
     }
 
-    /// Whether more parts might be billed than the gateway reported; `false` if the figures are unknown.
+    /// Whether more parts might be billed than the gateway reported; `false` if no parts were reported or the figures
+    /// are unknown.
     pub fn has_unreported_parts(&self) -> bool {
         let figures = self.figures.as_ref().filter(|_| self.view.parts > 0);
         figures.is_some_and(|figures| figures.requests.has_unreported_parts())

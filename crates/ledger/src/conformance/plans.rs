@@ -66,15 +66,15 @@ pub(super) async fn approval_is_used_once_by_concurrent_callers(scene: Scene) {
 
 pub(super) async fn standing_approval_is_reusable_until_it_expires(scene: Scene) {
     let ledger = scene.port();
-    for (token, until) in [("over", days_ago(1)), ("on", days_ago(-1))] {
+    for (token, until) in [("expired", days_ago(1)), ("active", days_ago(-1))] {
         let standing = Approval { until, standing: true, ..approval(token, "ab01") };
         ledger.store_record(PlanRecord::Approval(standing)).await.unwrap();
     }
-    assert!(!ledger.use_approval("over", None).await.unwrap());
-    assert!(ledger.use_approval("on", Some(scene.run.key)).await.unwrap());
-    assert!(ledger.use_approval("on", None).await.unwrap());
+    assert!(!ledger.use_approval("expired", None).await.unwrap());
+    assert!(ledger.use_approval("active", Some(scene.run.key)).await.unwrap());
+    assert!(ledger.use_approval("active", None).await.unwrap());
     let used = ledger.list_approvals(ApprovalFilter::Run(scene.run.key)).await.unwrap();
-    assert_eq!(used.iter().map(|stored| &stored.approval.token).collect::<Vec<_>>(), ["on"]);
+    assert_eq!(used.iter().map(|stored| &stored.approval.token).collect::<Vec<_>>(), ["active"]);
 }
 
 pub(super) async fn run_is_opened_together_with_its_approval(scene: Scene) {

@@ -45,7 +45,7 @@ pub(super) async fn load_numbers_of_rows(
     Ok(NumberSet::new(numbers, forgetting::load_number_key(reader).await?))
 }
 
-/// The rows that have or might have a message of a run, from its envelopes and receipts.
+/// The rows that have or might have a message from a run, according to its envelopes and receipts.
 pub(super) async fn load_sent_rows(reader: &mut Connection, run: RunId) -> Result<RoaringBitmap, StatementError> {
     Ok(load_guard(reader, run).await?.into_rows())
 }

@@ -42,13 +42,13 @@ async fn follow_redirects(source: &ListUrl) -> Result<Response, FetchError> {
     let mut url = source.url.clone();
     let mut response = send_request(url.clone(), &headers, source.timeout, false).await?;
     let is_from_internet = |response: &Response| response.remote_addr().is_none_or(|from| is_public(from.ip()));
-    let mut stays_public = false;
+    let mut must_stay_public = false;
     for _ in 0..MAX_REDIRECTS {
         let Some(to) = redirect_target(&url, &response) else { return Ok(response) };
         // A server on the internet must not make this machine send requests into its own network.
-        stays_public |= is_from_internet(&response);
-        url = check_redirect(&url, to, !headers.is_empty(), stays_public)?;
-        response = send_request(url.clone(), &headers, source.timeout, stays_public).await?;
+        must_stay_public |= is_from_internet(&response);
+        url = check_redirect(&url, to, !headers.is_empty(), must_stay_public)?;
+        response = send_request(url.clone(), &headers, source.timeout, must_stay_public).await?;
     }
     match redirect_target(&url, &response) {
         None => Ok(response),

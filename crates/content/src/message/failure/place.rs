@@ -30,22 +30,24 @@ fn number_filter(other: &str) -> &'static str {
 /// The index of the first token of the value before `end`: a name with its parts and calls, a bracketed expression, or
 /// a single token.
 fn find_operand_start(tokens: &[TemplateToken<'_>], end: usize) -> usize {
-    let symbol =
+    let is_symbol =
         |at: usize, symbols: &[&str]| matches!(&tokens[at].kind, TokenKind::Symbol(symbol) if symbols.contains(symbol));
     let mut at = end;
     while at > 0 {
         at -= 1;
-        if symbol(at, &[")", "]", "}"]) {
+        if is_symbol(at, &[")", "]", "}"]) {
             let mut depth = 1;
             while at > 0 && depth > 0 {
                 at -= 1;
-                depth += i32::from(symbol(at, &[")", "]", "}"])) - i32::from(symbol(at, &["(", "[", "{"]));
+                depth += i32::from(is_symbol(at, &[")", "]", "}"])) - i32::from(is_symbol(at, &["(", "[", "{"]));
             }
-            let follows = at > 0 && (matches!(tokens[at - 1].kind, TokenKind::Name(_)) || symbol(at - 1, &[")", "]"]));
-            if !follows || symbol(at, &["{"]) {
+            let continues_operand = at > 0
+                && !is_symbol(at, &["{"])
+                && (matches!(tokens[at - 1].kind, TokenKind::Name(_)) || is_symbol(at - 1, &[")", "]"]));
+            if !continues_operand {
                 return at;
             }
-        } else if at > 0 && symbol(at - 1, &[".", "?."]) {
+        } else if at > 0 && is_symbol(at - 1, &[".", "?."]) {
             at -= 1;
         } else {
             return at;

@@ -202,7 +202,7 @@ impl PromiseJudge {
         }
     }
 
-    /// Checks counts that are shown to the operator: the answers that they include must be on the disk.
+    /// Checks counts that are shown to the operator: the answers that they include must be on disk.
     pub(super) fn check_shown_counts(&self, counts: &StateCounts, stored: &StateCounts) {
         // Another process might know more about a message by now, but no message is forgotten.
         let answered = [

@@ -228,7 +228,7 @@ impl SimulatedDisk {
         Ok(permit)
     }
 
-    /// Stores an intent without checking its owner and without reserving a slot.
+    /// Stores an intent without checking its owner or reserving a slot.
     pub(super) fn insert_intent(&mut self, now: WallMicros, envelope: u32, intent: Intent) -> Result<(), LedgerError> {
         self.count_intents(intent.rows.iter().map(|sent| sent.row));
         self.contents.stored_run_mut(intent.lease.run)?.insert_envelope(to_timestamp(now), envelope, intent)

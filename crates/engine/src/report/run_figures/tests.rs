@@ -75,7 +75,7 @@ proptest! {
         prop_assert_eq!(restored.channels.to_json(), figures.channels.to_json());
         let by = |arrived: &[(ArrivalKind, u64)]| arrived.to_vec();
         prop_assert_eq!(by(&restored.arrivals.sum_by_kind()), by(&figures.arrivals.sum_by_kind()));
-        // Truncated and foreign data is rejected without a panic.
+        // Truncated data is rejected, and random data does not cause a panic.
         prop_assert!(StoredFigures::decode(&written[..cut % written.len()]).is_none());
         let _ = StoredFigures::decode(&noise).and_then(StoredFigures::into_figures);
     }

@@ -18,7 +18,7 @@ async fn block_drawn_during_a_claim_stays_with_its_process() {
         scene.ledger.begin_envelope(single_intent(alive.lease, alive.lease.rows.first.get())).await.unwrap(),
         Permit::Granted { .. }
     ));
-    // The transaction of the claim.
+    // Now the same check within the transaction of the claim.
     let claim = scene.ledger.claim_except_occupied(&known, vacant).await.unwrap();
     assert_eq!(claim.in_doubt, 0, "a living process keeps its intents");
     assert!(
