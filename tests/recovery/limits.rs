@@ -194,7 +194,7 @@ fn run_in_memory(mebibytes: u32) -> Option<i32> {
     reported
 }
 
-/// Runs with less and less memory, in steps of this many MiB just below the size that is enough.
+/// Runs with more and more memory until it is enough, then with sizes just below that, in steps of this many MiB.
 #[cfg(target_os = "linux")]
 fn limit_memory(step: u32) {
     let mut codes = Vec::new();
@@ -216,7 +216,7 @@ fn too_little_memory_ends_a_run_and_loses_nothing() {
 
 #[cfg(target_os = "linux")]
 #[test]
-#[ignore = "takes a quarter of a minute"]
+#[ignore = "takes 15 seconds"]
 fn any_lack_of_memory_ends_a_run_and_loses_nothing() {
     limit_memory(1);
 }

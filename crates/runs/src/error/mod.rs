@@ -211,7 +211,7 @@ pub enum Error {
         changes: Vec<&'static str>,
     },
     /// Sending was confirmed in advance, but no gateway was named.
-    #[error("the campaign does not specify a gateway, so campaign cannot send without asking; nothing was sent")]
+    #[error("the campaign does not specify a gateway, so it cannot be sent without a confirmation; nothing was sent")]
     NoGatewayNamed,
     /// A run cannot be resumed, because its inputs changed.
     #[error(transparent)]

@@ -154,8 +154,7 @@ impl PlanReview {
         let PlanOptions { again, occurrence, .. } = &planned.options;
         // If the start is refused now, the run reports it.
         let open = refuse_start(adapters.ledger.as_ref(), &inputs).await.unwrap_or_default();
-        let resumed = open.filter(|_| !again && occurrence.is_none());
-        let survey = survey_for_plan(adapters, &inputs, resumed.as_ref(), *again).await?;
+        let survey = survey_for_plan(adapters, &inputs, open, *again, occurrence.is_some()).await?;
         let rows = planned_request(&planned).choose_rows(&survey.survey.planned_rows(), survey.survey.last_row)?;
         let review = Self { digest, planned, inputs, survey, rows };
         review.refuse_changed_campaign()?;

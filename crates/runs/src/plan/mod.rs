@@ -428,18 +428,20 @@ impl CreatedPlan {
     }
 }
 
-/// Surveys the list of a campaign for recipients without a message, for the unfinished run `resumed`, or for all
-/// recipients if `again` is set. A ledger that does not contain all sent messages is refused, because the figures would
-/// be wrong.
+/// Surveys the list of a campaign for recipients without a message, for the unfinished run `open`, or for all recipients
+/// if `again` is set. A ledger that does not contain all sent messages is refused, because the figures would be wrong.
 async fn survey_for_plan(
     adapters: &Adapters,
     inputs: &Arc<Inputs>,
-    resumed: Option<&Run>,
+    open: Option<Run>,
     again: bool,
+    is_scheduled: bool,
 ) -> Result<ListSurvey, Error> {
+    // An occurrence begins its own run, and `--again` begins a new round.
+    let resumed = open.filter(|_| !again && !is_scheduled);
     let ledger = adapters.ledger.as_ref();
     refuse_lost_ledger(ledger, inputs).await?;
-    let edition = match resumed {
+    let edition = match &resumed {
         Some(run) => run.edition.clone(),
         None => TodaysTexts::compile(inputs).await?.edition,
     };
@@ -447,7 +449,7 @@ async fn survey_for_plan(
     if again {
         sent.begin_round();
     }
-    survey_unsent(inputs, ledger, &sent, resumed, &adapters.observer).await
+    survey_unsent(inputs, ledger, &sent, resumed.as_ref(), &adapters.observer).await
 }
 
 /// Plans a run as if to send it, and keeps the plan for thirty days.
@@ -477,9 +479,7 @@ pub async fn create_plan(
         check_profile(adapters, profile).await?;
     }
     let again = request.round != Round::Same;
-    // An occurrence begins its own run, and `--again` begins a new round.
-    let resumed = open.filter(|_| !again && request.occurrence.is_none());
-    let list = survey_for_plan(adapters, inputs, resumed.as_ref(), again).await?;
+    let list = survey_for_plan(adapters, inputs, open, again, request.occurrence.is_some()).await?;
     let survey = &list.survey;
     refuse_unsendable_run(inputs, survey, start)?;
     if request.occurrence.is_none() {
