@@ -23,8 +23,8 @@ pub(super) fn terminal_observer(output: &Output) -> RunObserver {
     Arc::new(move |event| {
         let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
-            RunEvent::SendingBegins { recipients, later, earlier, .. } => {
-                let sending = SendingProgress::new(recipients, later).with_earlier(earlier);
+            RunEvent::SendingBegins { recipients, later, counts, .. } => {
+                let sending = SendingProgress::new(recipients, later).starting_from(counts);
                 *progress = Some(ProgressReporter::new(sending, &output));
             }
             RunEvent::Sending(event) => match &*progress {
@@ -43,12 +43,19 @@ fn show_wait(output: &Output, event: &delivery::DeliveryEvent) {
         // A single operation has no counts and no warm-up.
         delivery::DeliveryEvent::Settled { .. } | delivery::DeliveryEvent::Asking { .. } => {}
         delivery::DeliveryEvent::Warning(what) => output.print_warning(what),
-        delivery::DeliveryEvent::Waiting { reason, time, next } => output.print_note(&progress::describe_wait(reason, *time, *next)),
+        delivery::DeliveryEvent::Waiting { reason, time, next } => {
+            output.print_note(&progress::describe_wait(reason, *time, *next))
+        }
         delivery::DeliveryEvent::Slow { waited, at_most } => {
-            output.print_note(&format!("waiting for a response: {} so far, at most {}", format_duration(*waited), format_duration(*at_most)));
+            output.print_note(&format!(
+                "waiting for a response: {} so far, at most {}",
+                format_duration(*waited),
+                format_duration(*at_most)
+            ));
         }
         delivery::DeliveryEvent::Stopping { reason, at_most, .. } => output.print_note(&format!(
-            "{reason}: waiting up to {} for the response to the request in flight; press Ctrl-C again to exit immediately",
+            "{reason}: waiting up to {} for the response to the request in flight; press Ctrl-C again to exit \
+             immediately",
             format_duration(*at_most)
         )),
     }

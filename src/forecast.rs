@@ -49,7 +49,9 @@ pub(super) fn add_recipients(text: &mut StyledText, forecast: &Forecast, inputs:
         listed.iter().map(|left| format!("{}: {}", left.state, escape_to_one_line(&left.reason))).collect();
     let numbers: Vec<String> = listed.iter().map(|left| format!("−{}", format_thousands(left.rows))).collect();
     let columns = |text: &str| text.chars().count();
-    let width = numbers.iter().map(|number| columns(number)).chain([columns(&format_thousands(forecast.rows))]).max();
+    let later = (forecast.later > 0).then(|| format!("−{}", format_thousands(forecast.later)));
+    let width =
+        numbers.iter().chain(&later).chain([&format_thousands(forecast.rows)]).map(|number| columns(number)).max();
     let width = width.unwrap_or_default();
     let reason_width = reasons.iter().map(|reason| columns(reason)).filter(|columns| *columns <= REASON_WIDTH).max();
     let reason_width = reason_width.unwrap_or_default();
@@ -65,8 +67,8 @@ pub(super) fn add_recipients(text: &mut StyledText, forecast: &Forecast, inputs:
         let rows = others.iter().map(|left| left.rows).sum();
         add(format!("−{}", format_thousands(rows)), vec![plain(format_count(others.len() as u64, "other reason"))]);
     }
-    if forecast.later > 0 {
-        add(format!("−{}", format_thousands(forecast.later)), vec![plain("not selected now")]);
+    if let Some(later) = later {
+        add(later, vec![plain("not selected now")]);
     }
     let get = if forecast.messages == 1 { "gets a message" } else { "get a message" };
     add(format_thousands(forecast.messages), vec![plain(get)]);

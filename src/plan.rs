@@ -110,7 +110,7 @@ fn report_plan(context: &Context, args: &PlanArgs, inputs: &Inputs, plan: &Creat
     if let Some(Cost::Unknown(channels)) = &plan.cost {
         forecast::add_labelled(&mut text, "cost", [forecast::describe_unknown_cost(channels).into()]);
     }
-    if let Some(variants) = describe_variants(brief, &plan.list.survey, &plan.list.survey.planned_rows()) {
+    if let Some(variants) = describe_variants(brief, &plan.list.survey, &plan.rows) {
         forecast::add_labelled(&mut text, "variants", [variants.into()]);
     }
     if let Some(hours) = &planned.options.hours {
@@ -119,7 +119,7 @@ fn report_plan(context: &Context, args: &PlanArgs, inputs: &Inputs, plan: &Creat
     if planned.options.again {
         text.add_line(4, [AGAIN_WARNING.into()]);
     }
-    let samples = plan.list.pick_samples(inputs, &plan.list.survey.planned_rows()).unwrap_or_default();
+    let samples = plan.list.pick_samples(inputs, &plan.rows).unwrap_or_default();
     forecast::add_samples(&mut text, &samples, context.output.terminal_width().unwrap_or(SAMPLE_WIDTH));
     text.add_blank();
     text.extend(consent::describe_resources(&plan.resources, inputs.campaign.delivery.on_in_doubt));

@@ -184,6 +184,20 @@ fn list_over_a_limit_causes_a_warning_and_stops_a_rehearsal() {
 }
 
 #[test]
+fn over_limits_warning_counts_what_the_edition_has_used() {
+    let gateway = Gateway::accepting();
+    let sale = ten_recipients(&gateway, "recipients: 7, cost: 6.00").write();
+    sale.run(&["--limit", "3"]).exits(0);
+    let checked = sale.campaign(&["check", "sale.yaml"]).exits(0);
+    checked
+        .says("7 recipients would get a message, but this edition has already used 3 of its `limits.recipients` of 7")
+        .says("can cost up to 5.60, but this edition has already used 2.40 of its `limits.cost` of 6.00");
+    let planned = sale.campaign(&["plan", "sale.yaml", "--limit", "4"]).exits(0);
+    assert!(!planned.stdout.contains("over-limits"), "{}", planned.details());
+    sale.run(&["--limit", "4"]).exits(0);
+}
+
+#[test]
 fn resending_rejected_messages_stays_within_the_budget() {
     let no_route = || Answer::items(|operation| rejected(operation, "No route"));
     let gateway = Gateway::answering([no_route(), no_route()]);

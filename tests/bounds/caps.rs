@@ -90,6 +90,22 @@ fn cap_is_checked_before_each_message() {
 }
 
 #[test]
+fn limit_of_a_resumed_run_counts_only_sent_messages() {
+    let gateway = Gateway::accepting();
+    let sale = ten_recipients(&gateway).delivery("cap: 1/7d").write();
+    sale.run(&["--limit", "2"]).exits(0);
+    let news = write_other_campaign(&sale, "news", "timeout: 20s");
+    sale.campaign(&["run", &news, "--rows", "4-5"]).exits(0);
+    sale.campaign(&["suppress", "add", &format!("+{}", phone(6))]).exits(0);
+    sale.run(&["--limit", "3"]).exits(0);
+    assert_eq!(gateway.phones(), [2, 3, 4, 5, 7, 8, 9].map(phone));
+    // The rows that were held back are skipped by the call that has no limit.
+    let report = sale.run(&["--json"]).exits(0).json();
+    assert_eq!(report["counts"], json!({ "accepted": 7, "skipped": 3 }));
+    assert_eq!(gateway.phones()[7..], [10, 11].map(phone));
+}
+
+#[test]
 fn caps_count_messages_in_doubt_but_not_rejected_ones() {
     let refuse = || {
         Answer::items(|operation| match operation["phone"].as_u64().expect("a number") % 2 {

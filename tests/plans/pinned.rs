@@ -156,6 +156,28 @@ fn plan_of_the_rest_of_a_run_is_sent_despite_an_opt_out() {
 }
 
 #[test]
+fn plan_to_send_again_is_refused_while_a_run_is_unfinished() {
+    let gateway = Gateway::accepting();
+    let sale = write_sale(&gateway);
+    sale.run(&["--limit", "2", "--yes"]).exits(0);
+    for command in ["plan", "run"] {
+        sale.campaign(&[command, "sale.yaml", "--again", "5"]).exits(2).says("again while sale@1 is unfinished");
+    }
+}
+
+#[test]
+fn plan_shows_samples_only_of_selected_rows() {
+    let gateway = Gateway::accepting();
+    let sale = write_sale(&gateway);
+    let planned = sale.campaign(&["plan", "sale.yaml", "--rows", "4"]).exits(0);
+    let planned = planned.says("−4  not selected now").says("row 4  sms");
+    assert!(!planned.stdout.contains("row 2"), "{}", planned.details());
+    sale.run(&["--limit", "2", "--yes"]).exits(0);
+    let nothing_left = sale.campaign(&["plan", "sale.yaml", "--rows", "2"]).exits(0);
+    assert!(!nothing_left.stdout.contains("Samples"), "{}", nothing_left.details());
+}
+
+#[test]
 fn plan_is_kept_for_thirty_days() {
     let _files = in_files();
     let gateway = Gateway::accepting();

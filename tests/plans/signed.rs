@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use serde_json::json;
 
 use super::{EARLIER, LATER, plan, run_in, use_daily_edition};
-use crate::support::{Folder, Gateway, Terminal, campaign, live};
+use crate::support::{Folder, Gateway, Terminal, campaign, live, phone};
 
 /// Creates a key pair and returns the public key.
 pub(crate) fn create_key(sale: &Folder, name: &str) -> String {
@@ -48,6 +48,15 @@ fn unapproved_large_run_is_refused_with_suggested_commands() {
     run_in(&sale, EARLIER, &["--offline", "--yes"]).exits(5);
     sale.campaign(&["stop", "sale@1", "--for-good", "--yes"]).exits(0);
     run_in(&sale, LATER, &["--offline", "--yes", "--plan", &digest]).exits(2).says("needs approval");
+}
+
+#[test]
+fn approval_rule_counts_no_opted_out_recipients_of_a_resumed_run() {
+    let sale = guarded_campaign();
+    sale.run(&["--offline", "--yes", "--limit", "2"]).exits(5);
+    sale.run(&["--offline", "--yes"]).exits(2).says("needs approval for more than 2");
+    sale.campaign(&["suppress", "add", &format!("+{}", phone(3))]).exits(0);
+    sale.run(&["--offline", "--yes"]).exits(5);
 }
 
 #[test]

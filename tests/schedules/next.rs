@@ -46,6 +46,10 @@ fn schedule_next_reports_missing_keys_and_past_times() {
     let output = sale.campaign(&["schedule", "next", "sale.yaml"]).exits(0);
     assert!(output.stdout.contains("have passed"), "{}", output.details());
     assert_eq!(sale.campaign(&["schedule", "next", "sale.yaml", "--json"]).exits(0).json_list(), json!([]));
+    sale.replace("sale.yaml", "{ at: 2020-01-01 10:00 }", "{ ends: 2030-01-01 }");
+    sale.campaign(&["check", "sale.yaml"]).exits(2).says("`schedule` has no time").says("under `schedule`");
+    sale.replace("sale.yaml", "{ ends: 2030-01-01 }", "{ at: 2020-01-01 10:00, every: Mon 10:00 }");
+    sale.campaign(&["check", "sale.yaml"]).exits(2).says("`schedule` has two times: `at` and `every`");
 }
 
 #[test]

@@ -98,10 +98,13 @@ pub async fn is_number_capped(
 /// Identifies the runs that share a budget: all runs of an edition, with any profile. Loopback runs share a
 /// separate one.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct BudgetScope<'r> {
-    pub(crate) campaign: &'r str,
-    pub(crate) edition: &'r str,
-    pub(crate) loopback: bool,
+pub struct BudgetScope<'r> {
+    /// The name of the campaign.
+    pub campaign: &'r str,
+    /// The edition.
+    pub edition: &'r str,
+    /// Whether the messages go through gateways on this machine.
+    pub loopback: bool,
 }
 
 impl<'r> BudgetScope<'r> {
@@ -110,11 +113,16 @@ impl<'r> BudgetScope<'r> {
         let Run { campaign, edition, suppression: policy, .. } = run;
         (run.live && !run.shared).then_some(Self { campaign, edition, loopback: policy.loopback })
     }
+
+    /// Whether the messages of a run count towards this budget.
+    pub fn includes(self, run: &Run) -> bool {
+        BudgetScope::for_run(run) == Some(self)
+    }
 }
 
 /// Whether two runs share a budget.
 pub fn share_budget(one: &Run, other: &Run) -> bool {
-    one.key == other.key || BudgetScope::for_run(one).is_some_and(|scope| BudgetScope::for_run(other) == Some(scope))
+    one.key == other.key || BudgetScope::for_run(one).is_some_and(|scope| scope.includes(other))
 }
 
 /// The number of `rows` messages that fit within the remaining budget, and the bound that the next message exceeds.

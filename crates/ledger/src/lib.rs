@@ -59,7 +59,7 @@ pub use approvals::{
     Approval, ApprovalFilter, ApprovalUse, Plan, PlanFilter, PlanRecord, PlanStore, StoredApproval, StoredApprovalRule,
     StoredPlanRecord,
 };
-pub use bounds::{Bound, Bounds, CAPPED, COUNTRY, CapQuery, is_number_capped, share_budget};
+pub use bounds::{Bound, Bounds, BudgetScope, CAPPED, COUNTRY, CapQuery, is_number_capped, share_budget};
 pub use consents::{ConsentBlock, ConsentBlockBuilder, ConsentEvidence, ConsentStore};
 pub use copies::{Copies, CopiesPurpose, ListReader, NewCopies, StrayCopies};
 pub use envelope::{

@@ -133,6 +133,7 @@ impl Session {
             sent.find_exclusions(ledger, listed, cancelled, replaces, observer).await?;
         let surveyed = Arc::clone(listed);
         let survey = run_blocking(move || surveyed.run_survey(&excluded, Some(list))).await??;
+        let survey = survey.with_spending(ledger, inputs, &sent.edition).await?;
         let survey = survey.with_earlier_countries(Some(ledger), inputs, &sent.numbers).await?;
         tracing::info!(recipients = survey.survey.recipients, planned = survey.survey.count_planned(), "surveyed");
         if live {

@@ -38,7 +38,7 @@ pub struct SentRecipients {
     /// The runs of that round, oldest first.
     runs: Vec<Run>,
     /// The edition of the messages.
-    edition: String,
+    pub(super) edition: String,
 }
 
 /// Recipients of an edition whom `stop --for-good` cancelled.

@@ -19,7 +19,7 @@ use campaign_content::audience::{
 };
 use campaign_content::message::LookupTable;
 use campaign_core::calendar::Occurrence;
-use campaign_core::domain::{MessageContent, NamedTemplate, OperationKind, Row, compose_accents};
+use campaign_core::domain::{MessageContent, NamedTemplate, OperationKind, Row, Spending, compose_accents};
 use campaign_core::finding::{Finding, Rule, did_you_mean, join_names, quote_for_yaml, rules};
 use campaign_engine::check::{
     CompiledCampaign, Consents, PrepareError, Survey, SurveyExclusions, SurveyInputs, Tee, TextCache, TextInputs,
@@ -275,7 +275,8 @@ impl Inputs {
             file_findings.extend(self.find_title_row(&rules::RECIPIENTS_TITLE));
         }
         let (consents, earlier) = (consents.map(|read| read.consents), EarlierCountries::default());
-        Ok(ListSurvey { survey, includes, sha256, format, file_findings, consents, earlier })
+        let spent = Spending::default();
+        Ok(ListSurvey { survey, includes, sha256, format, file_findings, consents, earlier, spent })
     }
 
     /// Reads the suppression files of the campaign and its profile.

@@ -82,6 +82,8 @@ pub(super) struct RunToSend {
     pub(super) consents: Option<Consents>,
     /// The maximum number of messages that this call sends.
     pub(super) limit: Option<u64>,
+    /// Rows of a resumed run that do not count towards `limit`, because their recipients cannot get a message now.
+    pub(super) held_back: RoaringBitmap,
     /// Whether this call retries rows.
     pub(super) is_retry: bool,
     pub(super) notes: SelectionNotes,
@@ -105,8 +107,9 @@ pub struct SelectionNotes {
 impl RunToSend {
     /// Selects all remaining rows of a run.
     pub(super) fn new(run: Run, lock: Arc<CampaignLock>) -> Self {
-        let (suppressed, notes) = (RoaringTreemap::new(), SelectionNotes::default());
-        Self { run, lock, snapshot: None, suppressed, consents: None, limit: None, is_retry: false, notes }
+        let (suppressed, held_back) = (RoaringTreemap::new(), RoaringBitmap::new());
+        let notes = SelectionNotes::default();
+        Self { run, lock, snapshot: None, suppressed, consents: None, limit: None, held_back, is_retry: false, notes }
     }
 }
 

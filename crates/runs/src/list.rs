@@ -22,7 +22,8 @@ use super::{
 use campaign_content::audience::{Chunk, DecodedText, EncodingHints, ListPlace, RecipientReader, decode, find_list};
 use campaign_core::calendar::country_of_zone;
 use campaign_core::domain::{
-    CountryFinder, CountrySet, Language, ListFormat, MessageContent, Phone, Region, Row, RowSet, Stage,
+    Budget, CountryFinder, CountrySet, Language, ListFormat, MessageContent, Phone, Region, Row, RowSet, Spending,
+    Stage,
 };
 use campaign_core::finding::{Finding, rules};
 use campaign_core::regular_file;
@@ -33,8 +34,10 @@ use campaign_engine::check::{
     check_inverted_zones, check_landlines, check_limits, check_new_countries, check_night, check_opted_out_rows,
     check_row_anomalies, check_timing, check_unknown_zones, reader_settings, sum_recipients,
 };
-use campaign_engine::report::{RowPreview, find_unknown_results, format_count, format_thousands, preview_rows};
-use campaign_ledger::{Copies, Ledger, NumberFilter, NumberSet, Run, RunFilter};
+use campaign_engine::report::{
+    RowPreview, find_unknown_results, format_count, format_thousands, load_spending, preview_rows,
+};
+use campaign_ledger::{BudgetScope, Copies, Ledger, NumberFilter, NumberSet, Run, RunFilter};
 use campaign_manifest::{Campaign, CampaignBrief, CampaignPath, Profile, RecipientSource, describe_unopened_list};
 
 /// The recipient list of a campaign, if it is available.
@@ -226,6 +229,8 @@ pub struct ListSurvey {
     pub consents: Option<Consents>,
     /// The ledger's information about the countries of the account.
     pub earlier: EarlierCountries,
+    /// What the edition has used of its limits. Nothing for a rehearsal, or if the spending of a purged run is unknown.
+    pub spent: Spending,
 }
 
 impl ListSurvey {
@@ -265,7 +270,7 @@ impl ListSurvey {
         findings.extend(check_unknown_zones(&self.survey));
         findings.extend(check_inverted_zones(&inputs.campaign, &self.survey, start.now()));
         let profile = inputs.destination.profile();
-        findings.extend(check_limits(&inputs.campaign, profile, &self.survey, rows));
+        findings.extend(check_limits(&inputs.campaign, profile, &self.survey, rows, self.spent));
         findings.extend(check_campaign_zone_fallback(&inputs.campaign, profile, &self.survey, rows));
         findings.extend(check_night(&inputs.campaign, profile, &self.survey, rows, start));
         let timing = check_timing(&inputs.campaign, profile, Some((&self.survey, rows.len())), start);
@@ -336,6 +341,7 @@ pub(super) async fn survey_unsent(
     };
     let listed = Arc::clone(inputs);
     let survey = run_blocking(move || listed.run_survey(&excluded, None)).await??;
+    let survey = survey.with_spending(ledger, inputs, &sent.edition).await?;
     survey.with_earlier_countries(Some(ledger), inputs, &sent.numbers).await
 }
 
@@ -409,6 +415,7 @@ impl Session {
         let excluded = SurveyExclusions { opted_out, capped, sent_by_day, ..SurveyExclusions::default() };
         let listed = Arc::clone(&inputs);
         let survey = run_blocking(move || listed.run_survey(&excluded, None)).await??;
+        let survey = survey.with_spending(ledger, &inputs, &run.edition).await?;
         let rows = choose(&survey.survey)?;
         let samples = survey.pick_samples(&inputs, &rows)?;
         Ok(RestOfRun { inputs, survey, rows, samples })
@@ -548,6 +555,26 @@ impl ListSurvey {
                     None => abroad,
                 };
             }
+        }
+        Ok(self)
+    }
+
+    /// Adds what the runs of an edition have used of its limits.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read.
+    pub(super) async fn with_spending(
+        mut self,
+        ledger: &dyn Ledger,
+        inputs: &Inputs,
+        edition: &str,
+    ) -> Result<Self, Error> {
+        let (campaign, loopback) = (&inputs.campaign, inputs.destination.is_loopback());
+        if campaign.limits != Budget::default() && inputs.destination.is_live() {
+            let scope = BudgetScope { campaign: &campaign.brief.name, edition, loopback };
+            let mut runs = ledger.list_runs(RunFilter::for_campaign(scope.campaign)).await?;
+            runs.retain(|run| scope.includes(run));
+            self.spent = load_spending(ledger, &runs).await?.unwrap_or_default();
         }
         Ok(self)
     }

@@ -21,7 +21,7 @@ use campaign_engine::check::online::Cost;
 use campaign_engine::delivery::{self, Reconciliation, SingleKind, Snapshot};
 use campaign_engine::report::{LossSign, ResultsBackup};
 use campaign_gateway::{AnswerRules, Balance, BoxFuture, GatewayAddress, JsonApi, JsonApiError, TemplateChannel};
-use campaign_ledger::{Ledger, Run, SlotWait};
+use campaign_ledger::{Ledger, Run, SlotWait, StateCounts};
 use campaign_manifest::Profile;
 
 /// Creates a client of a gateway. No request is sent.
@@ -189,8 +189,8 @@ pub enum RunEvent {
         recipients: u64,
         /// Planned rows that this call does not send.
         later: u64,
-        /// Messages that earlier calls have processed.
-        earlier: u64,
+        /// The run's rows by state.
+        counts: StateCounts,
     },
     /// An event of the delivery.
     Sending(delivery::DeliveryEvent),

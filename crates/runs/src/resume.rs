@@ -55,10 +55,16 @@ impl Session {
             check_profile(&self.adapters, profile).await?;
         }
         let survey_rest = || self.survey_rest(&run, |survey| self.choose_open_rows(&open, survey));
-        // A plan counts only recipients who can still get a message.
-        let surveyed = match self.required_plan.is_some() && number > 0 {
+        // Plans, approval rules and limits count only recipients who can still get a message.
+        let counts_recipients =
+            self.required_plan.is_some() || self.live_rule().is_some() || self.launch.request.limit.is_some();
+        let surveyed = match counts_recipients && number > 0 {
             true => survey_rest().await.ok(),
             false => None,
+        };
+        let held_back = match surveyed.as_ref().filter(|rest| !rest.rows.is_empty()) {
+            Some(rest) if self.launch.request.limit.is_some() => &open - rest.survey.survey.planned_rows(),
+            _ => RoaringBitmap::new(),
         };
         // If no rows are found, the earlier number remains as an upper limit.
         let count_sendable = |rest: Option<&RestOfRun>| rest.map(|rest| rest.rows.len()).filter(|rows| *rows > 0);
@@ -103,7 +109,8 @@ impl Session {
         let other_edition = earlier_edition.then(|| run.edition.clone());
         (self.adapters.observer)(RunEvent::GoingOn { run: run.name(), other_edition });
         let (snapshot, notes) = (Some(snapshot), SelectionNotes { earlier_edition, ..SelectionNotes::default() });
-        let selected = RunToSend { snapshot, suppressed, consents, limit, notes, ..RunToSend::new(run, lock) };
+        let selected =
+            RunToSend { snapshot, suppressed, consents, limit, held_back, notes, ..RunToSend::new(run, lock) };
         Ok(Preparation::Send(Box::new(selected)))
     }
 

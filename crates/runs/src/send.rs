@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use roaring::RoaringBitmap;
 use tokio::sync::watch;
 
 use super::find::reload_run;
@@ -45,7 +46,7 @@ impl Session {
     pub(super) async fn send_run(&self, selected: RunToSend) -> Result<RunOutcome, Error> {
         let began = Instant::now();
         let (ledger, inputs, request) = (self.adapters.ledger.as_ref(), self.inputs(), &self.launch.request);
-        let RunToSend { run, lock, snapshot, suppressed, consents, limit, is_retry, notes } = selected;
+        let RunToSend { run, lock, snapshot, suppressed, consents, limit, held_back, is_retry, notes } = selected;
         let Claim { lease, in_doubt: requests } = ledger.claim_run(&lock, run.key).await?;
         failpoint::pass("run.claimed");
         if requests > 0 {
@@ -101,7 +102,7 @@ impl Session {
             is_retry,
         };
         let rows = request.rows.clone();
-        let job = SendJob { run: &run, lease, frozen, snapshot: &snapshot, rows, limit, shards: None };
+        let job = SendJob { run: &run, lease, frozen, snapshot: &snapshot, rows, held_back, limit, shards: None };
         let mut ending = self.send_rows(sender, job, compiled).await?;
         let sharing = reload_run(ledger, run.key).await?.sharding;
         let run = Run { sharding: sharing, ..run };
@@ -128,10 +129,8 @@ impl Session {
     ) -> Result<SendEnding, Error> {
         let (run, request, observer) = (job.run, &self.launch.request, &self.adapters.observer);
         let later = self.count_planned_for_later(run, job.snapshot, job.limit);
-        let counts = &job.snapshot.counts;
-        let open = [RowState::Planned, RowState::Skipped, RowState::Invalid].map(|state| counts.get(state));
-        let earlier = counts.total().saturating_sub(open.into_iter().sum());
-        observer(RunEvent::SendingBegins { run: run.name(), recipients: run.recipients, later, earlier });
+        let counts = job.snapshot.counts.clone();
+        observer(RunEvent::SendingBegins { run: run.name(), recipients: run.recipients, later, counts });
         let ended = if request.shared || run.sharding.is_some() {
             self.send_shared_run(sender, run, job.lease).await
         } else {
@@ -228,6 +227,8 @@ pub(super) struct SendJob<'r> {
     pub(super) snapshot: &'r Snapshot,
     /// The requested rows. `None` for all.
     pub(super) rows: Option<RowSet>,
+    /// Rows that stay planned, as in [`SendSelection`].
+    pub(super) held_back: RoaringBitmap,
     /// The maximum number of messages.
     pub(super) limit: Option<u64>,
     /// The drawn shards, if workers send the run too.
@@ -246,6 +247,7 @@ impl RunSender<'_> {
         let run_observer = Arc::clone(&self.adapters.observer);
         let mut selection = SendSelection {
             rows: job.rows.clone(),
+            held_back: job.held_back.clone(),
             limit: job.limit,
             hook: self.hook.clone(),
             prices: self.find_prices(&frozen.inputs.brief),
@@ -550,8 +552,7 @@ impl FeedSource {
         };
         let compiled = open_frozen_list(&frozen).await.map_err(|_| unreadable())?;
         let limit = selection.limit.map(|limit| limit.saturating_sub(sent_rows));
-        let SendSelection { rows, hook, hours, prices, .. } = selection;
-        let selection = SendSelection { rows, limit, hook, hours, prices, ..SendSelection::from_snapshot(&snapshot) };
+        let selection = SendSelection { limit, ..selection.with_snapshot(&snapshot) };
         Ok(match shards {
             None => start_feed(compiled, run.ids, selection),
             Some(shards) => start_shard_feed(compiled, run.ids, selection, shards.repeat()),

@@ -88,6 +88,8 @@ pub struct SendSelection {
     pub settled: RoaringBitmap,
     /// The rows that the user selected, or all.
     pub rows: Option<RowSet>,
+    /// Rows that stay planned and do not count towards the limit, because their recipients cannot get a message now.
+    pub held_back: RoaringBitmap,
     /// The maximum number of rows.
     pub limit: Option<u64>,
     /// The hashes of resent rows, which must not have changed.
@@ -105,9 +107,14 @@ pub struct SendSelection {
 impl SendSelection {
     /// Selects all rows that are not settled in `snapshot`.
     pub fn from_snapshot(snapshot: &Snapshot) -> Self {
+        Self::default().with_snapshot(snapshot)
+    }
+
+    /// Makes the same selection among the rows that are not settled in `snapshot`.
+    pub fn with_snapshot(self, snapshot: &Snapshot) -> Self {
         let Snapshot { settled, digests, renumbered, .. } = snapshot;
         let (settled, digests, renumbered) = (settled.clone(), digests.clone(), renumbered.clone());
-        Self { settled, digests, renumbered, ..Self::default() }
+        Self { settled, digests, renumbered, ..self }
     }
 
     /// The message identifiers for a row: the range of the row's retry order if there is one, otherwise the range of
@@ -133,7 +140,8 @@ impl SendSelection {
     }
 
     fn is_selected(&self, row: Row) -> bool {
-        !self.settled.contains(row.get()) && self.rows.as_ref().is_none_or(|rows| rows.contains(row))
+        let is_open = !self.settled.contains(row.get()) && !self.held_back.contains(row.get());
+        is_open && self.rows.as_ref().is_none_or(|rows| rows.contains(row))
     }
 }
 

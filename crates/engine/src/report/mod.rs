@@ -65,7 +65,7 @@ pub use run_figures::{
 pub use run_view::{
     FAILED_STATES, IN_DOUBT_STATES, NextStep, RunInDoubt, RunList, RunReport, RunStatus, RunView, add_approvals,
     can_retry, damaged_runs_json, find_runs_in_doubt, is_followed, is_owned, load_approvals, load_run_json,
-    run_entry_json,
+    load_spending, run_entry_json,
 };
 pub use target::{ProtectedPath, ResultsTarget, is_workbook};
 pub use workbook::MAX_SHEET_ROWS;

@@ -24,10 +24,13 @@ impl SendingProgress {
         Self { rows, later, earlier: 0, counts: StateCounts::default(), speed: Speed::default() }
     }
 
-    /// The progress of a command that resumes or retries a run, after earlier commands processed `earlier` messages.
+    /// The progress of a command that begins with these counts. Earlier commands of the run have processed the messages
+    /// that are neither planned nor excluded.
     #[must_use]
-    pub fn with_earlier(self, earlier: u64) -> Self {
-        Self { earlier, ..self }
+    pub fn starting_from(self, counts: StateCounts) -> Self {
+        let open = [RowState::Planned, RowState::Skipped, RowState::Invalid].map(|state| counts.get(state));
+        let earlier = counts.total().saturating_sub(open.into_iter().sum());
+        Self { earlier, counts, ..self }
     }
 
     /// Updates the counts.
@@ -48,12 +51,12 @@ impl SendingProgress {
         self.rows.saturating_sub(never + self.later)
     }
 
-    /// The rows by state; empty before the first update.
+    /// The rows by state; empty before the first update, unless the initial counts are known.
     pub fn counts(&self) -> &StateCounts {
         &self.counts
     }
 
-    /// The number of messages that are done; 0 before the first update.
+    /// The number of messages that are done; 0 while the counts are unknown.
     pub fn count_done(&self) -> u64 {
         if self.counts.total() == 0 {
             return 0;
@@ -157,12 +160,12 @@ mod tests {
 
     #[test]
     fn json_excludes_messages_of_earlier_commands() {
-        let (mut progress, mut counts) = (SendingProgress::new(10, 3).with_earlier(4), StateCounts::default());
+        let mut counts = StateCounts::default();
         for (state, rows) in [(RowState::Planned, 5), (RowState::Accepted, 3), (RowState::Rejected, 1)] {
             counts.add(state, rows);
         }
         counts.add(RowState::Skipped, 1);
-        progress.update_counts(Instant::now(), &counts);
+        let mut progress = SendingProgress::new(10, 3).starting_from(counts.clone());
         let figures = |progress: &SendingProgress| {
             let object = progress.to_json();
             [&object["messages"], &object["through"]].map(serde_json::Value::as_u64)

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use campaign_core::domain::Amount;
+use campaign_core::domain::{Amount, Spending};
 use campaign_ledger::{
     Approval, ApprovalFilter, DamagedRun, Ledger, LedgerError, RowState, Run, RunFilter, RunId, RunProgress,
     ShardHolder, StateCounts, StopKind, share_budget,
@@ -429,19 +429,29 @@ async fn load_budget_left(ledger: &dyn Ledger, run: &Run, figures: &RunFigures) 
     if others.iter().any(|other| other.number > run.number) {
         return Ok(None);
     }
-    let mut used = figures.requests.used;
-    for other in others {
-        let owned = is_owned(ledger, &other).await?;
-        let stored = if owned { None } else { RunFigures::load_stored(ledger, &other).await? };
+    let Some(used) = load_spending(ledger, &others).await? else { return Ok(None) };
+    let used = used.add_spending(figures.requests.used).cost;
+    Ok(Some(if used < limit { limit.saturating_sub(used) } else { Amount::default() }))
+}
+
+/// The spending of these runs together. `None` if the spending of a purged run is unknown.
+///
+/// # Errors
+/// If the ledger cannot be read.
+pub async fn load_spending(ledger: &dyn Ledger, runs: &[Run]) -> Result<Option<Spending>, LedgerError> {
+    let mut spent = Spending::default();
+    for run in runs {
+        let owned = is_owned(ledger, run).await?;
+        let stored = if owned { None } else { RunFigures::load_stored(ledger, run).await? };
         let figures = match stored {
             Some(figures) => figures,
             // Without stored figures, the spending of a purged run is unknown.
-            None if other.purged_at.is_some() => return Ok(None),
-            None => RunFigures::load(ledger, &other, owned).await?,
+            None if run.purged_at.is_some() => return Ok(None),
+            None => RunFigures::load(ledger, run, owned).await?,
         };
-        used = used.add_spending(figures.requests.used);
+        spent = spent.add_spending(figures.requests.used);
     }
-    Ok(Some(if used.cost < limit { limit.saturating_sub(used.cost) } else { Amount::default() }))
+    Ok(Some(spent))
 }
 
 /// The approvals of a run, not including the operator's confirmation, oldest first.

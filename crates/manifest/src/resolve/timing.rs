@@ -213,9 +213,8 @@ impl Resolver<'_> {
             KEYS.into_iter().filter_map(|(name, read)| Some((name, read, section.typed_text(name)?))).collect();
         match typed[..] {
             [] => {
-                let finding = Finding::new(&rules::SCHEDULE, "`schedule_span` has no time");
-                let help =
-                    "add `at: 2026-12-01 10:00`, `every: Mon 10:00` or `cron: 0 10 * * MON` under `schedule_span`";
+                let finding = Finding::new(&rules::SCHEDULE, "`schedule` has no time");
+                let help = "add `at: 2026-12-01 10:00`, `every: Mon 10:00` or `cron: 0 10 * * MON` under `schedule`";
                 self.report.add(schedule_span, finding.help(help));
                 None
             }
@@ -227,7 +226,7 @@ impl Resolver<'_> {
                 }
             },
             [(first, ..), (second, _, (_, span)), ..] => {
-                let message = format!("`schedule_span` has two times: `{first}` and `{second}`");
+                let message = format!("`schedule` has two times: `{first}` and `{second}`");
                 self.report.add(span, Finding::new(&rules::SCHEDULE, message).help("remove one of them"));
                 None
             }

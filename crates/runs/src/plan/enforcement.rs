@@ -314,7 +314,7 @@ impl Session {
     }
 
     /// The approval rule of a live gateway that is not on this machine.
-    fn live_rule(&self) -> Option<&ApprovalRule> {
+    pub(crate) fn live_rule(&self) -> Option<&ApprovalRule> {
         self.inputs().destination.remote_profile().and_then(|profile| profile.approval.as_ref())
     }
 

@@ -377,6 +377,8 @@ pub struct CreatedPlan {
     pub planned: PlannedCampaign,
     /// The survey of the list.
     pub list: ListSurvey,
+    /// The planned rows.
+    pub rows: RoaringBitmap,
     /// The forecast.
     pub forecast: Forecast,
     /// The cost of the messages, if the profile has prices.
@@ -437,8 +439,8 @@ async fn survey_for_plan(
     again: bool,
     is_scheduled: bool,
 ) -> Result<ListSurvey, Error> {
-    // An occurrence begins its own run, and `--again` begins a new round.
-    let resumed = open.filter(|_| !again && !is_scheduled);
+    // An occurrence begins its own run.
+    let resumed = open.filter(|_| !is_scheduled);
     let ledger = adapters.ledger.as_ref();
     refuse_lost_ledger(ledger, inputs).await?;
     let edition = match &resumed {
@@ -479,6 +481,9 @@ pub async fn create_plan(
         check_profile(adapters, profile).await?;
     }
     let again = request.round != Round::Same;
+    if let Some(open) = open.as_ref().filter(|_| again) {
+        return Err(Error::RoundUnfinished { run: open.name() });
+    }
     let list = survey_for_plan(adapters, inputs, open, again, request.occurrence.is_some()).await?;
     let survey = &list.survey;
     refuse_unsendable_run(inputs, survey, start)?;
@@ -496,7 +501,7 @@ pub async fn create_plan(
     let due = inputs.campaign.next_due_after(now);
     let forecast = Forecast::for_rows(&inputs.campaign, inputs.destination.profile(), &list.survey, &chosen, due);
     let resources = inputs.campaign.list_resources(inputs.destination.profile());
-    Ok(CreatedPlan { digest, planned, list, forecast, cost, findings, resources })
+    Ok(CreatedPlan { digest, planned, list, rows: chosen, forecast, cost, findings, resources })
 }
 
 /// Plans a run to these rows, and estimates the cost if the profile has prices.

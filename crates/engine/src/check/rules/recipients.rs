@@ -8,7 +8,7 @@ use crate::check::{DistinctValues, MIGHT_BE_SENT, OptedOutCells, Survey};
 use campaign_content::audience::ListHeader;
 use campaign_core::define_rules;
 use campaign_core::domain::variable::is_variable;
-use campaign_core::domain::{NamedTemplate, Phone, Row, format_count, format_thousands};
+use campaign_core::domain::{Amount, NamedTemplate, Phone, Row, Spending, format_count, format_thousands};
 use campaign_core::finding::{Finding, did_you_mean, rules};
 use campaign_ledger::RowState;
 use campaign_manifest::{Campaign, CampaignBrief, DuplicatePolicy, Profile};
@@ -249,31 +249,39 @@ pub fn check_landlines(survey: &Survey) -> Option<Finding> {
     (!rows.is_empty()).then(|| finding.help(help))
 }
 
-/// Findings if the messages for `rows` alone exceed a limit, not counting what the edition has already used.
+/// Findings if the messages for `rows` exceed what is left of a limit. `spent` is what the edition has already used.
 pub fn check_limits(
     campaign: &Campaign,
     profile: Option<&Profile>,
     survey: &Survey,
     rows: &RoaringBitmap,
+    spent: Spending,
 ) -> Vec<Finding> {
+    if rows.is_empty() {
+        return Vec::new();
+    }
     let limits = &campaign.limits;
-    let at = |finding: Finding, key| finding.at(campaign.places.locate_key(key));
-    let recipients = limits.recipients.filter(|limit| rows.len() > *limit).map(|limit| {
-        let count = format_count(rows.len(), "recipient");
-        let limit = format_thousands(limit);
-        let message =
-            format!("{count} would get a message, but `limits.recipients` is {limit}: the run stops at the limit");
-        at(Finding::new(&OVER_LIMITS, message), "limits.recipients")
+    let exceeded = |excess: String, key: &str, limit: String, used: Option<String>| {
+        let limit = match used {
+            None => format!("but `{key}` is {limit}"),
+            Some(used) => format!("but this edition has already used {used} of its `{key}` of {limit}"),
+        };
+        let message = format!("{excess}, {limit}: the run stops at the limit");
+        Finding::new(&OVER_LIMITS, message).at(campaign.places.locate_key(key))
+    };
+    let recipients = limits.recipients.filter(|limit| spent.recipients.saturating_add(rows.len()) > *limit);
+    let recipients = recipients.map(|limit| {
+        let excess = format!("{} would get a message", format_count(rows.len(), "recipient"));
+        let used = (spent.recipients > 0).then(|| format_thousands(spent.recipients));
+        exceeded(excess, "limits.recipients", format_thousands(limit), used)
     });
     let cost = profile.and_then(|profile| {
         let Cost::AtMost(max_cost) = Cost::estimate(profile, &campaign.brief, survey, rows) else { return None };
-        let limit = limits.cost.filter(|limit| max_cost > *limit)?;
+        let limit = limits.cost.filter(|limit| spent.cost.saturating_add(max_cost) > *limit)?;
         let currency = profile.currency.as_deref().map(|currency| format!(" {currency}")).unwrap_or_default();
-        let message = format!(
-            "the messages can cost up to {}{currency}, but `limits.cost` is {limit}: the run stops at the limit",
-            max_cost.trim_decimals()
-        );
-        Some(at(Finding::new(&OVER_LIMITS, message), "limits.cost"))
+        let excess = format!("the messages can cost up to {}{currency}", max_cost.trim_decimals());
+        let used = (spent.cost > Amount::default()).then(|| spent.cost.trim_decimals().to_string());
+        Some(exceeded(excess, "limits.cost", limit.to_string(), used))
     });
     recipients.into_iter().chain(cost).collect()
 }
