@@ -11,7 +11,7 @@ pub struct Plan {
     pub digest: String,
     /// The description of the plan. Only the caller interprets it.
     pub record: String,
-    /// The time at which the plan was made. It is kept for [`Plan::KEPT_DAYS`] days.
+    /// The time at which the plan was made. The plan is kept for [`Plan::KEPT_DAYS`] days.
     pub at: Timestamp,
 }
 
@@ -35,7 +35,7 @@ pub struct Approval {
     pub at: Timestamp,
     /// The time at which the approval expires.
     pub until: Timestamp,
-    /// Whether it is valid for any number of uses until it expires, instead of one.
+    /// Whether the approval is valid for any number of uses until it expires, instead of a single use.
     pub standing: bool,
 }
 
@@ -78,7 +78,7 @@ pub enum ApprovalFilter<'a> {
 pub enum PlanFilter<'a> {
     /// The plans whose digests begin with this prefix, newest first. Expired plans are omitted.
     Plans(&'a str),
-    /// Replaces the approvals with these, oldest first.
+    /// The approvals that match this filter, oldest first.
     Approvals(ApprovalFilter<'a>),
     /// All approval rules of accounts, oldest first.
     Rules,
@@ -115,7 +115,7 @@ impl StoredPlanRecord {
 /// A record about plans.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlanRecord {
-    /// A plan. It replaces one with the same digest.
+    /// A plan. It replaces a plan with the same digest.
     Plan(Plan),
     /// An approval.
     Approval(Approval),
@@ -133,8 +133,8 @@ pub enum PlanRecord {
 /// Plans, approvals and the approval rules of accounts in a ledger.
 pub trait PlanStore: Send + Sync {
     /// Stores a record. Returns `false` and changes nothing for an approval whose token is already stored, and for the
-    /// use of an approval that is not valid. Of several uses at the same time, one succeeds, unless it is a standing
-    /// approval.
+    /// use of an approval that is not valid. Of several concurrent uses of an approval, only one succeeds, unless it is
+    /// a standing approval.
     fn store_record(&self, record: PlanRecord) -> LedgerFuture<'_, bool>;
 
     /// The records that match. Among plans, a damaged record does not hide the others.

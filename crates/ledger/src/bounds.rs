@@ -1,4 +1,4 @@
-//! Bounds of a campaign: budget, frequency caps and daily limits, and the rules that enforce them.
+//! Bounds of a campaign: budget, frequency caps, daily limits and allowed countries, and the rules that enforce them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub struct Bounds {
     /// The frequency caps of a number.
     pub caps: Vec<FrequencyCap>,
     /// The rows that repeat a message in doubt. Their own earlier attempts do not count towards caps, because the
-    /// duplicate was accepted.
+    /// decision to repeat them allows for a duplicate.
     pub repeated: RoaringBitmap,
     /// The maximum number of messages of the edition per day.
     pub per_day: Option<DailyLimits>,
@@ -52,7 +52,7 @@ pub enum Bound {
     Cost {
         /// The maximum cost.
         limit: Amount,
-        /// The used cost.
+        /// The cost of the messages so far.
         used: Amount,
     },
     /// The maximum number of messages for today is reached.
@@ -71,7 +71,7 @@ pub enum Bound {
 pub struct CapQuery<'a> {
     /// The caps.
     pub caps: &'a [FrequencyCap],
-    /// Whether messages through gateways on loopback count, or others.
+    /// `true` counts only messages through gateways on loopback, `false` only messages through other gateways.
     pub loopback: bool,
     /// The only number of interest. `None` for all numbers.
     pub only: Option<Phone>,
@@ -95,8 +95,8 @@ pub async fn is_number_capped(
     Ok(capped.contains(phone))
 }
 
-/// Identifies the runs that share a budget: all runs of an edition, with any profile. Loopback runs share a
-/// separate one.
+/// Identifies the runs that share a budget: all live runs of an edition, with any profile. Loopback runs share a
+/// separate budget.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct BudgetScope<'r> {
     /// The name of the campaign.
@@ -268,8 +268,8 @@ pub(crate) fn may_have_been_sent(outcome: &OperationOutcome) -> bool {
 /// Whether a message counts as sent after a change. `counts` says whether the message counted before the change.
 fn counts_after_change(counts: bool, change: &RowChange, chain: Chain) -> bool {
     match change {
-        // A message that the gateway queued and then rejected does not count. A rejection on an earlier channel does not
-        // reject the message.
+        // A message that the gateway queued and then rejected does not count. A rejection on an earlier channel does
+        // not reject the message.
         RowChange::Found { status, channel, .. } => {
             status != Status::Rejected.name() || !chain.is_exhausted_by(channel.as_ref())
         }

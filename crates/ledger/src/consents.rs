@@ -45,10 +45,10 @@ impl ConsentBlock {
 
     /// The evidence of the rows in a span.
     pub(crate) fn list_evidence(&self, span: RowSpan) -> impl Iterator<Item = ConsentEvidence> {
-        let text = |place: u32| self.texts.get(place as usize).cloned().unwrap_or_default();
+        let text_at = |place: u32| self.texts.get(place as usize).cloned().unwrap_or_default();
         let rows = self.rows.iter().filter(move |(row, _)| span.contains(*row));
         rows.map(move |(row, places)| {
-            let [value, at, source, wording] = places.map(text);
+            let [value, at, source, wording] = places.map(text_at);
             ConsentEvidence { row: *row, value, at, source, wording }
         })
     }

@@ -23,7 +23,7 @@ pub enum CopiesPurpose<'a> {
 
 /// The copies of a run that has not started. Dropping them discards everything.
 pub trait NewCopies: Send {
-    /// A writer for the list, to be used once on a blocking thread. Flushed data is kept.
+    /// A writer for the list, to be used once on a blocking thread. Data that was not flushed might be lost.
     ///
     /// Errors of the writer name the failure and the location.
     ///

@@ -2,7 +2,7 @@
 //! checksums.
 //!
 //! This module also converts records between versions. It adds pipeline channels to envelopes of versions that did not
-//! record them, and changes events, receipts and opt-outs so that the previous version can read them.
+//! record them, and changes events, receipts and opt-outs so that earlier versions can read them.
 
 use roaring::RoaringBitmap;
 use serde::de::DeserializeOwned;
@@ -76,10 +76,10 @@ pub(crate) fn format_chains(rows: &[SentRow]) -> Option<String> {
     let groups: Vec<&[SentRow]> = rows.chunk_by(|one, next| one.chain == next.chain).collect();
     match groups[..] {
         [] => None,
-        [alike] => alike[0].chain.is_known().then(|| alike[0].chain.to_string()),
+        [group] => group[0].chain.is_known().then(|| group[0].chain.to_string()),
         _ => {
-            let write = |stretch: &&[SentRow]| format!("{}*{}", stretch[0].chain, stretch.len());
-            Some(groups.iter().map(write).collect::<Vec<_>>().join(", "))
+            let format_group = |group: &&[SentRow]| format!("{}*{}", group[0].chain, group.len());
+            Some(groups.iter().map(format_group).collect::<Vec<_>>().join(", "))
         }
     }
 }
@@ -88,10 +88,10 @@ pub(crate) fn format_chains(rows: &[SentRow]) -> Option<String> {
 pub(crate) fn parse_chains(text: &str, rows: &mut [SentRow]) -> Result<(), LedgerError> {
     let unreadable = || LedgerError::Unreadable(format!("`{text}` does not name the channels of {} rows", rows.len()));
     let mut chains: Vec<Chain> = Vec::with_capacity(rows.len());
-    for stretch in text.split(',') {
-        let (names, count) = match stretch.rsplit_once('*') {
+    for group in text.split(',') {
+        let (names, count) = match group.rsplit_once('*') {
             Some((names, count)) => (names, count.parse().ok().filter(|count| *count <= rows.len())),
-            None => (stretch, Some(rows.len())),
+            None => (group, Some(rows.len())),
         };
         let chain: Chain = names.parse().map_err(|()| unreadable())?;
         chains.extend(std::iter::repeat_n(chain, count.ok_or_else(unreadable)?));
@@ -164,8 +164,8 @@ impl Checksum {
 
 /// The channels of each variant of a run, and the allocation of recipients to variants.
 ///
-/// Recovers pipeline channels that earlier versions did not record, from `frozen.json` in their format. Runs once, when
-/// a migration adds the column `chains`.
+/// Recovers pipeline channels that earlier versions did not record, from the frozen inputs in their format. Used once,
+/// when a migration adds the column `chains`.
 pub(super) struct EarlierChains {
     chains: Vec<Chain>,
     allocation: VariantAllocation,
@@ -239,10 +239,10 @@ impl EarlierChains {
     }
 }
 
-/// Removes the channel from an event, because the previous version cannot read channels in events.
+/// Removes the channel from an event, for tables that versions without channels in events might still use.
 ///
-/// The previous version treats every failure as a failure of the whole message. Therefore a failure on one channel
-/// becomes UNKNOWN, which is never final.
+/// Those versions treat every failure as a failure of the whole message. Therefore a failure on one channel becomes
+/// UNKNOWN, which is never final.
 pub(super) fn downgrade_event(event: &mut NewRowEvent) {
     if let RowChange::Found { status, channel, .. } = &mut event.change
         && channel.take().is_some()
@@ -252,15 +252,15 @@ pub(super) fn downgrade_event(event: &mut NewRowEvent) {
     }
 }
 
-/// Limits an opt-out from all messages to marketing, because the previous version knows no other scope.
+/// Limits an opt-out from all messages to marketing, for tables that versions without the scope might still use.
 pub(super) fn downgrade_opt_out(opt_out: &mut OptOut) {
     if opt_out.scope == OptOutScope::All {
         opt_out.scope = OptOutScope::Marketing;
     }
 }
 
-/// Removes values from a receipt that the previous version cannot read: an unknown channel name, and the source
-/// `AskedLast`.
+/// Removes the values of a receipt that some earlier versions cannot read: an unknown channel name, and the source
+/// `AskedLast`. A failure on a removed channel becomes UNKNOWN, which is never final.
 pub(super) fn downgrade_receipt(new: &mut NewReceipt) {
     let receipt = &mut new.receipt;
     if receipt.source == ReceiptSource::AskedLast {
@@ -339,7 +339,7 @@ mod earlier_version_tests {
 }
 
 #[cfg(test)]
-mod rewrite_tests {
+mod downgrade_tests {
     use super::*;
     use crate::RunId;
     use campaign_core::domain::{Receipt, Row};
@@ -350,7 +350,7 @@ mod rewrite_tests {
     }
 
     #[test]
-    fn downgraded_event_makes_no_failure_final() {
+    fn downgraded_failure_on_a_channel_is_unknown() {
         for (status, channel, expected) in
             [("EXPIRED", "viber", "UNKNOWN"), ("EXPIRED", "", "EXPIRED"), ("DELIVERED", "viber", "DELIVERED")]
         {
@@ -361,7 +361,7 @@ mod rewrite_tests {
     }
 
     #[test]
-    fn downgraded_receipt_makes_no_failure_final() {
+    fn downgraded_failure_on_an_unknown_channel_is_unknown() {
         for (channel, status, expected) in [
             ("MAX", Status::Expired, (None, Status::Unknown)),
             ("MAX", Status::Read, (None, Status::Read)),

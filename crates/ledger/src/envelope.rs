@@ -23,7 +23,8 @@ pub struct SentRow {
     pub to: Addressee,
     /// The first bytes of the hash of its encoded operation.
     pub digest: [u8; 8],
-    /// The channels of a pipeline, stored with the rows. Unknown for other kinds, whose type names the channels.
+    /// The channels of a pipeline, which the ledger stores in a separate column. Unknown for other kinds, whose type
+    /// names the channels.
     #[serde(skip)]
     pub chain: Chain,
 }
@@ -80,7 +81,7 @@ pub enum Permit {
         /// The bound that the next row exceeds.
         bound: Bound,
     },
-    /// Refused: with its slot, the envelope would be sent at this moment, after the deadline.
+    /// Refused: in its slot, the envelope would be sent at this time, which is not before the deadline.
     TooLate(Timestamp),
 }
 
@@ -192,13 +193,14 @@ pub struct EnvelopeReader<'a> {
     run: RunId,
     /// The number of the next envelope to read.
     next: u32,
-    read: IntoIter<EnvelopeRecord>,
+    /// The envelopes that were read and not returned yet.
+    buffer: IntoIter<EnvelopeRecord>,
 }
 
 impl<'a> EnvelopeReader<'a> {
     /// A reader for all envelopes of a run.
     pub fn new(ledger: &'a dyn Ledger, run: RunId) -> Self {
-        Self { ledger, run, next: 1, read: Vec::new().into_iter() }
+        Self { ledger, run, next: 1, buffer: Vec::new().into_iter() }
     }
 
     /// The next envelope. `None` at the end.
@@ -206,19 +208,19 @@ impl<'a> EnvelopeReader<'a> {
     /// # Errors
     /// If the ledger cannot be read.
     pub async fn next_envelope(&mut self) -> Result<Option<EnvelopeRecord>, LedgerError> {
-        if self.read.as_slice().is_empty() {
+        if self.buffer.as_slice().is_empty() {
             let numbers = self.next..=self.next.saturating_add(ENVELOPES_PER_READ - 1);
-            self.read = self.ledger.load_envelopes(self.run, EnvelopeFilter::Numbers(numbers)).await?.into_iter();
-            self.next = self.read.as_slice().last().map_or(self.next, |last| last.envelope.saturating_add(1));
+            self.buffer = self.ledger.load_envelopes(self.run, EnvelopeFilter::Numbers(numbers)).await?.into_iter();
+            self.next = self.buffer.as_slice().last().map_or(self.next, |last| last.envelope.saturating_add(1));
         }
-        Ok(self.read.next())
+        Ok(self.buffer.next())
     }
 }
 
-/// The reason why no intent can be recorded for a run. `None` if an intent can be recorded. `leased` says whether the
-/// sender's lease covers the rows.
-pub(crate) fn find_refusal(run: &Run, leased: bool) -> Option<Permit> {
-    match leased {
+/// The reason why no intent can be recorded for a run. `None` if an intent can be recorded. `is_leased` says whether
+/// the sender's lease covers the rows.
+pub(crate) fn find_refusal(run: &Run, is_leased: bool) -> Option<Permit> {
+    match is_leased {
         false => Some(Permit::Lost),
         true => run.stop_requested.then_some(Permit::StopRequested),
     }
@@ -245,7 +247,7 @@ pub(crate) fn check_deadline(intent: &Intent, departs_at: Timestamp) -> Option<P
     (departs_at >= intent.leave_by?).then_some(Permit::TooLate(departs_at))
 }
 
-/// The outcomes of an open intent after another process claimed the run.
+/// The outcomes of an open intent after another process claimed its rows.
 pub(crate) fn in_doubt_outcomes(rows: usize) -> Vec<OperationOutcome> {
     let reason: Arc<str> = ENDED_EARLY.into();
     vec![OperationOutcome::InDoubt { reason }; rows]

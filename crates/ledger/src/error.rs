@@ -8,13 +8,13 @@ use jiff::Timestamp;
 use super::Run;
 use super::high_water_mark::COPIED_TO_DATABASE;
 
-/// An error of the ledger. It stops the run, and the same handle writes nothing more.
+/// An error of the ledger. After a failure of the storage, the same handle might write nothing more.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LedgerError {
     /// The storage failed, for example because it is full, unreadable, read-only or corrupt.
     #[error("an operation on the ledger `{path}` failed: {reason}")]
     Storage {
-        /// The ledger's file.
+        /// The ledger's file, or the address of the database.
         path: String,
         /// The storage's message.
         reason: String,
@@ -51,7 +51,7 @@ pub enum LedgerError {
          sent"
     )]
     Outdated {
-        /// The ledger's file.
+        /// The ledger's file, or the address of the database.
         path: String,
         /// The evidence.
         reason: String,
@@ -82,10 +82,10 @@ pub enum LedgerError {
         /// The time of the purge.
         at: Timestamp,
     },
-    /// Another process holds the write lock and does not release it.
+    /// Another process holds a lock that this process needs, and does not release it.
     #[error("{who}; nothing was written to the ledger `{path}`")]
     Busy {
-        /// The ledger's file.
+        /// The ledger's file, or the address of the database.
         path: String,
         /// The other process, and the remedy.
         who: String,
@@ -120,7 +120,8 @@ pub enum LedgerError {
         /// The run.
         run: String,
     },
-    /// Some machines still use the version that wrote the tables, and it knows only opt-outs from marketing.
+    /// Some machines might still use the earlier version that created the tables. That version knows only opt-outs from
+    /// marketing.
     #[error("the tables in the ledger `{path}` cannot yet store opt-outs from all messages; nothing was changed")]
     NotUpgraded {
         /// The address of the database.
@@ -129,7 +130,7 @@ pub enum LedgerError {
     /// The ledger was written by a newer version.
     #[error("the ledger `{path}` was written by a newer version of campaign")]
     TooNew {
-        /// The ledger's file.
+        /// The ledger's file, or the address of the database.
         path: String,
     },
 }

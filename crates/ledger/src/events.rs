@@ -261,18 +261,18 @@ pub struct AskedRow {
 pub struct RetriedRow {
     /// The row.
     pub row: Row,
-    /// The envelope of the rejected attempt.
+    /// The envelope of the unsuccessful attempt.
     pub envelope: u32,
 }
 
 /// A change to rows by the holder of the lease.
 #[derive(Clone, Debug)]
 pub enum RowUpdate {
-    /// Facts and decisions. An event that plans a row again opens the run.
+    /// Facts and decisions. An event that plans a row again reopens the run.
     Events(Vec<NewRowEvent>),
     /// A retry order: reserves identifiers and plans its rows as new messages.
     Retry(RetryOrder),
-    /// The rows are skipped. They have no attempt, or one that was proven not sent.
+    /// These planned rows are skipped, with or without an earlier attempt.
     Skipped {
         /// The rows.
         rows: Vec<Row>,
@@ -381,7 +381,7 @@ impl<'e> Judgement<'e> {
 }
 
 impl RowEvents {
-    /// Groups the events of a run on this endpoint by row, and keeps their order.
+    /// Groups the events of a run on this endpoint by row. Keeps the order of the events of each row.
     pub fn new(events: Vec<RowEvent>, endpoint: Endpoint) -> Self {
         let mut rows = FxHashMap::<Row, Vec<RowEvent>>::default();
         for event in events {
@@ -490,8 +490,8 @@ impl RowEvents {
         judgement
     }
 
-    /// Whether a receipt proves that the message of an attempt was sent, and not rejected. Does not apply to an attempt
-    /// that the gateway accepted, because its receipts prove nothing new.
+    /// Whether a receipt proves that the message of an attempt was sent, and not rejected. Callers ask only about
+    /// attempts that do not count as sent yet, because receipts of an accepted attempt prove nothing new.
     pub(super) fn is_proven_sent(&self, row: Row, attempt: Attempt, receipts: &[StoredReceipt]) -> bool {
         self.judge_message(row, attempt, receipts).proven_by_receipt
     }
@@ -519,8 +519,8 @@ impl RowEvents {
     /// Whether the next attempt of a row repeats a message in doubt, which might have been sent.
     pub fn repeats_message_in_doubt(&self, row: Row) -> bool {
         let order = self.next_order(row);
-        let ordered = |event: &&RowEvent| matches!(event.change, RowChange::SendAgain { .. });
-        self.for_row(row).iter().filter(ordered).any(|event| self.find_order(row, event.envelope) == order)
+        let is_order = |event: &&RowEvent| matches!(event.change, RowChange::SendAgain { .. });
+        self.for_row(row).iter().filter(is_order).any(|event| self.find_order(row, event.envelope) == order)
     }
 
     /// Whether a row has or might have a message. `attempts` are all attempts of the row, in order.
@@ -529,11 +529,11 @@ impl RowEvents {
     /// removes this doubt.
     pub fn has_message(&self, row: Row, attempts: &[Attempt], receipts: &[StoredReceipt]) -> bool {
         let judgements = attempts.iter().map(|attempt| self.judge_message(row, *attempt, receipts));
-        let given_up = judgements.clone().next_back().is_some_and(|judgement| judgement.state == RowState::NotSent);
+        let is_given_up = judgements.clone().next_back().is_some_and(|judgement| judgement.state == RowState::NotSent);
         judgements.into_iter().any(|Judgement { state, event, .. }| match state {
-            RowState::InDoubt | RowState::Unresolved => !given_up,
+            RowState::InDoubt | RowState::Unresolved => !is_given_up,
             RowState::Planned => {
-                !given_up && event.is_some_and(|event| matches!(event.change, RowChange::SendAgain { .. }))
+                !is_given_up && event.is_some_and(|event| matches!(event.change, RowChange::SendAgain { .. }))
             }
             known => known.is_guarded(),
         })
@@ -544,8 +544,8 @@ impl RowEvents {
     pub fn find_duplicate(&self, row: Row, envelope: u32, chain: Chain) -> Option<&RowEvent> {
         let order = self.find_order(row, envelope);
         self.for_row(row).iter().find(|event| {
-            let earlier = event.envelope < envelope && self.find_order(row, event.envelope) == order;
-            earlier
+            let is_earlier_attempt = event.envelope < envelope && self.find_order(row, event.envelope) == order;
+            is_earlier_attempt
                 && matches!(event.change, RowChange::Found { .. })
                 && event.change.resulting_state(chain) != Some(RowState::Failed)
         })
@@ -664,7 +664,7 @@ mod tests {
     #[test]
     fn skipped_retry_keeps_the_state_of_the_sent_message() {
         let retry = RowChange::Retry { by: author(), order: 1 };
-        let out = ExcludedRows::from_skipped(&[row()], "opted out");
+        let excluded = ExcludedRows::from_skipped(&[row()], "opted out");
         let stored = |status| StoredReceipt {
             order: None,
             at: Timestamp::UNIX_EPOCH,
@@ -674,7 +674,7 @@ mod tests {
         let failed = [stored(Status::Expired)];
         let mut event = RowEvent { row: row(), envelope: 3, at: Timestamp::from_second(9).unwrap(), change: retry };
         let judge = |event: &RowEvent, attempts: &[Attempt], receipts: &[StoredReceipt]| {
-            let events = RowEvents::new(vec![event.clone()], Endpoint::Sync).with_excluded_rows(&out);
+            let events = RowEvents::new(vec![event.clone()], Endpoint::Sync).with_excluded_rows(&excluded);
             events.judge_row(row(), attempts, receipts).state
         };
         assert_eq!(judge(&event, &[first], &failed), RowState::Failed, "the retry was only ordered");
@@ -712,7 +712,7 @@ mod tests {
     }
 
     #[test]
-    fn delivery_of_two_messages_to_one_row_is_a_duplicate() {
+    fn row_with_a_delivery_and_a_later_message_has_two_messages() {
         let events = events(vec![(3, RowChange::Retry { by: author(), order: 1 })]);
         let stored = |order, status| StoredReceipt {
             order,

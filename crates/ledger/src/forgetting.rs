@@ -28,7 +28,7 @@ pub struct ForgetOrder {
 /// An order to purge a run.
 #[derive(Clone, Debug)]
 pub struct PurgeOrder {
-    /// The run, as it was read to count it.
+    /// The run, as it was read before its rows were counted.
     pub counted: Run,
     /// The run's final counts by state.
     pub counts: StateCounts,
@@ -52,7 +52,7 @@ pub trait Forgetting: Send + Sync {
     /// run, or if the run changed since it was read.
     ///
     /// The run's record and its identifiers remain. For the guard and for caps, a hash of each number with a message
-    /// remains, and of each cancelled number.
+    /// remains. A hash of each cancelled number remains, too.
     fn purge_run(&self, order: PurgeOrder) -> LedgerFuture<'_, Ownership>;
 
     /// Overwrites and removes the copies of these purged runs, then overwrites unused storage, so that neither contains
@@ -72,28 +72,28 @@ pub(crate) struct NumberErasure {
 }
 
 impl NumberErasure {
-    /// Erases the forgotten rows of an envelope, their outcomes, and the number from the kept body of the answer.
-    /// Returns whether the envelope has forgotten rows.
+    /// Erases the number from the forgotten rows of an envelope, from their outcomes, and from the stored body of the
+    /// answer. Removes the body if all rows are forgotten. Returns whether the envelope has forgotten rows.
     pub(crate) fn erase_from_envelope(self, envelope: &mut EnvelopeRecord, forgotten: &RoaringBitmap) -> bool {
         let EnvelopeRecord { envelope: _, kind: _, begun_at: _, rows, costs: _, settled, evidence } = envelope;
         let outcomes = settled.as_mut().map_or(&mut [][..], |(_, outcomes)| outcomes);
-        let (mut any, mut others) = (false, false);
+        let (mut has_forgotten, mut has_others) = (false, false);
         for (index, SentRow { row, to, digest, chain: _ }) in rows.iter_mut().enumerate() {
             if !forgotten.contains(row.get()) {
-                others = true;
+                has_others = true;
                 continue;
             }
-            any = true;
+            has_forgotten = true;
             // The hash of a message reveals its number to anyone who tries all numbers.
             (*to, *digest) = (self.addressee(), [0; 8]);
             if let Some(outcome) = outcomes.get_mut(index) {
                 self.erase_from_outcome(outcome);
             }
         }
-        if any {
-            *evidence = evidence.take().filter(|_| others).map(|body| self.erase_from_text(&body));
+        if has_forgotten {
+            *evidence = evidence.take().filter(|_| has_others).map(|body| self.erase_from_text(&body));
         }
-        any
+        has_forgotten
     }
 
     fn erase_from_outcome(self, outcome: &mut OperationOutcome) {
@@ -224,7 +224,7 @@ pub enum NumberFilter<'a> {
 /// A set of numbers, some of them forgotten.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NumberSet {
-    /// The numbers, and the hashes of forgotten ones.
+    /// The numbers, and the hashes of forgotten numbers.
     members: RoaringTreemap,
     /// The key of the hashes. `None` if there are none.
     key: Option<NumberKey>,
@@ -239,8 +239,9 @@ impl NumberSet {
 
     /// Whether the set contains a number, forgotten or not.
     pub fn contains(&self, phone: Phone) -> bool {
-        let hash = |key: &NumberKey| Addressee::Forgotten(key.hash_number(phone)).to_u64();
-        self.members.contains(phone.to_u64()) || self.key.as_ref().is_some_and(|key| self.members.contains(hash(key)))
+        let to_hash = |key: &NumberKey| Addressee::Forgotten(key.hash_number(phone)).to_u64();
+        let has_hash = |key: &NumberKey| self.members.contains(to_hash(key));
+        self.members.contains(phone.to_u64()) || self.key.as_ref().is_some_and(has_hash)
     }
 
     /// The numbers that are not forgotten, in ascending order.

@@ -15,7 +15,7 @@ use campaign_core::domain::{Addressee, Row};
 
 /// The period in which an identical message to the same number counts as a repeat.
 pub const REPEAT_WINDOW: Duration = Duration::from_secs(60);
-/// The same period in microseconds.
+/// [`REPEAT_WINDOW`] in microseconds.
 const WINDOW: i64 = 60_000_000;
 
 /// A hash of a message.
@@ -41,7 +41,7 @@ pub struct RepeatPlace {
     pub(super) hash: RepeatHash,
     /// The expiry, in microseconds since 1970.
     pub(super) until: i64,
-    /// The earlier expiry of the same message.
+    /// The expiry of the message's earlier entry.
     before: Option<i64>,
 }
 
@@ -52,7 +52,7 @@ impl RepeatPlace {
     }
 }
 
-/// The result of a reservation.
+/// The answer to a [`RepeatRequest`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RepeatCheck {
     /// The message may be sent. Its entry is reserved.
@@ -125,11 +125,11 @@ pub(crate) enum PlaceRelease {
 impl RepeatPlace {
     /// The change to make when this reservation is released. `known` is the expiry that the entry has now.
     pub(crate) fn plan_release(&self, known: Option<i64>, now: i64) -> PlaceRelease {
-        match self.before.filter(|until| !is_expired(*until, now)) {
-            _ if known != Some(self.until) => PlaceRelease::Nothing,
-            Some(before) => PlaceRelease::Restore(before),
-            None => PlaceRelease::Delete,
+        if known != Some(self.until) {
+            return PlaceRelease::Nothing;
         }
+        let before = self.before.filter(|until| !is_expired(*until, now));
+        before.map_or(PlaceRelease::Delete, PlaceRelease::Restore)
     }
 }
 
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn repeat_entries_expire_in_a_minute_or_if_clock_is_set_back() {
+    fn entry_expires_after_a_minute_or_if_the_clock_is_set_back() {
         let place = RepeatPlace::new(RepeatKey([7; 32]).hash_message(b"a"), 5, None);
         let late = 5 + WINDOW;
         assert_eq!([5, late - 1, late, 4].map(|now| is_expired(place.until, now)), [false, false, true, true]);

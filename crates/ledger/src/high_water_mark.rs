@@ -43,7 +43,7 @@ pub(crate) struct HighWaterMark {
 pub(crate) enum MarkReading {
     /// The mark does not exist.
     Missing,
-    /// The marks of both slots. They name the same ledger, unless accepting another ledger was interrupted.
+    /// The marks of the readable slots. They name the same ledger, unless accepting another ledger was interrupted.
     Marks(Vec<HighWaterMark>),
     /// The mark cannot be read, for this reason.
     Unreadable(String),
@@ -209,13 +209,13 @@ impl MarkFile {
         if slots.iter().flatten().any(|known| known.id != mark.id) {
             return Err(io::Error::other("it belongs to another ledger"));
         }
-        let furthest = |slot: usize| slots[slot].map_or(-1, |known| known.generation);
+        let generation_in = |slot: usize| slots[slot].map_or(-1, |known| known.generation);
         self.written = self.written.max(mark.generation);
         // Another process might be ahead. The mark never goes back.
-        if furthest(0).max(furthest(1)) >= mark.generation {
+        if generation_in(0).max(generation_in(1)) >= mark.generation {
             return Ok(());
         }
-        self.write_slot(if furthest(0) < furthest(1) { 0 } else { 1 }, mark)
+        self.write_slot(if generation_in(0) < generation_in(1) { 0 } else { 1 }, mark)
     }
 
     fn write_slot(&mut self, slot: usize, mark: HighWaterMark) -> io::Result<()> {
@@ -238,7 +238,8 @@ impl MarkFile {
         written
     }
 
-    /// Overwrites both slots with this mark and syncs them to disk, after a person accepted the ledger.
+    /// Overwrites both slots with this mark and syncs them to disk, even if the mark belongs to another ledger. For a
+    /// ledger that was accepted, restored or handed over.
     ///
     /// # Errors
     /// If the mark cannot be written.
@@ -269,13 +270,14 @@ fn create_mark_file(path: &Path, mark: HighWaterMark) -> io::Result<()> {
 
 /// Removes files that earlier versions created for each process in the folder of the mark.
 fn remove_leftovers(path: &Path) {
-    let parse_process_name = |name: &str| {
-        let process = name.strip_prefix(path.file_name()?.to_str()?)?.strip_prefix('-')?;
-        process.bytes().all(|byte| byte.is_ascii_digit()).then_some(())
+    let Some(mark_name) = path.file_name().and_then(|name| name.to_str()) else { return };
+    let is_process_file = |name: &str| {
+        let process = name.strip_prefix(mark_name).and_then(|rest| rest.strip_prefix('-'));
+        process.is_some_and(|process| process.bytes().all(|byte| byte.is_ascii_digit()))
     };
     let entries = path.parent().and_then(|folder| std::fs::read_dir(folder).ok());
     for entry in entries.into_iter().flatten().flatten() {
-        if entry.file_name().to_str().is_some_and(|name| parse_process_name(name).is_some()) {
+        if entry.file_name().to_str().is_some_and(is_process_file) {
             // Files that cannot be removed are harmless.
             let _ = std::fs::remove_file(entry.path());
         }

@@ -184,7 +184,7 @@ pub trait Ledger:
 
     /// Claims a run of the locked campaign. The previous owner loses its lease, and its open intents are put in doubt.
     ///
-    /// Other processes keep the blocks that they own in a shared run.
+    /// Other processes keep the blocks that they own in a shared or sharded run.
     fn claim_run<'a>(&'a self, lock: &'a CampaignLock, run: RunId) -> LedgerFuture<'a, Claim>;
 
     /// Draws the next rows of a shared run for this process. Creates a new run if no run has unused rows. Puts the open
@@ -198,17 +198,18 @@ pub trait Ledger:
         request: BlockRequest,
     ) -> LedgerFuture<'a, Vec<DrawRefusal>>;
 
-    /// The blocks that processes own in a shared run, oldest first.
+    /// The blocks that processes own in a shared or sharded run, oldest first.
     fn list_owned_blocks(&self, run: RunId) -> LedgerFuture<'_, Vec<OwnedBlock>>;
 
     /// Records the end or pause of a run and releases the lease. Does nothing if the lease was lost.
     fn end_run(&self, lease: Lease, end: RunEnd) -> LedgerFuture<'_, ()>;
 
     /// Records an intent, assigns the envelope's number and takes a slot of the account's rate limit. The intent is
-    /// refused if the lease was lost or a stop was requested.
+    /// refused if the lease was lost, a stop was requested, or the envelope would miss its deadline.
     ///
-    /// If recipients opted out since the run was planned, or reached a cap, their rows are recorded as skipped instead.
-    /// If the envelope exceeds a bound, nothing is recorded and the permit contains the number of rows that fit.
+    /// If recipients opted out since the run was planned, reached a cap or are outside the allowed countries, their
+    /// rows are recorded as skipped instead. If the envelope exceeds a budget or a daily limit, nothing is recorded and
+    /// the permit contains the number of rows that fit.
     fn begin_envelope(&self, intent: Intent) -> LedgerFuture<'_, Permit>;
 
     /// Whether an envelope may still be sent under this lease, without querying the storage. This is checked again
@@ -241,7 +242,7 @@ pub trait Ledger:
     /// The rows of a run that have or might have a message. Empty for a purged run.
     fn load_sent_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap>;
 
-    /// Records facts or decisions about the rows of a lease, unless the lease was lost.
+    /// Records facts or decisions about the rows of a lease, or shards the run, unless the lease was lost.
     fn update_rows(&self, lease: Lease, update: RowUpdate) -> LedgerFuture<'_, Ownership>;
 
     /// The events of a run, in the order in which they were recorded.

@@ -10,8 +10,8 @@ pub trait LedgerMaintenance: Send + Sync {
     /// The properties that distinguish this ledger from other ledgers. They are known without a query.
     fn properties(&self) -> LedgerProperties;
 
-    /// Checks the whole storage, including indexes, and the records that belong neither to a run nor to the suppression
-    /// list. Both checks are made, even if one of them fails.
+    /// Checks the whole storage, including indexes. Also checks evidence of consent, and the records that belong
+    /// neither to a run nor to the suppression list. Both checks are made, even if one of them fails.
     fn check_integrity(&self) -> BoxFuture<'_, IntegrityReport>;
 
     /// The rate limits of all accounts, by account name.
@@ -41,7 +41,7 @@ pub struct LedgerProperties {
     pub shared: bool,
     /// Whether this machine has no high-water mark of a shared ledger, so that it could not detect an older copy.
     pub lacks_high_water_mark: bool,
-    /// Whether the ledger can store evidence of consent. Shared tables of the previous version cannot store evidence.
+    /// Whether the ledger can store evidence of consent. Shared tables of early versions cannot store evidence.
     pub stores_consents: bool,
 }
 
@@ -50,7 +50,8 @@ pub struct LedgerProperties {
 pub struct IntegrityReport {
     /// The storage with its indexes. Checksums of records cannot detect missing index entries.
     pub storage: Result<(), LedgerError>,
-    /// The damaged records that belong neither to a run nor to the suppression list.
+    /// The damaged evidence of consent, and the damaged records that belong neither to a run nor to the suppression
+    /// list.
     pub records: Result<Vec<DamagedRecord>, LedgerError>,
 }
 
@@ -123,7 +124,7 @@ pub struct DamagedRun {
     pub error: LedgerError,
 }
 
-/// A damaged record that does not belong to a run.
+/// A damaged record that does not belong to a run, or damaged evidence of consent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DamagedRecord {
     /// The record and its damage.
@@ -132,7 +133,7 @@ pub struct DamagedRecord {
     pub kind: RecordKind,
 }
 
-/// The kind of a record that does not belong to a run.
+/// The kind of a damaged record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecordKind {
     /// An active schedule.

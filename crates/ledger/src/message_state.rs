@@ -126,7 +126,7 @@ mod tests {
     }
 
     /// The state of a message to the synchronous endpoint after these receipts.
-    fn after(state: RowState, chain: impl Into<Chain>, receipts: &[StoredReceipt]) -> RowState {
+    fn state_after(state: RowState, chain: impl Into<Chain>, receipts: &[StoredReceipt]) -> RowState {
         state_after_on_endpoint(Endpoint::Sync, state, chain, receipts)
     }
 
@@ -176,7 +176,7 @@ mod tests {
         ) {
             let mut known = state;
             for end in 1..=receipts.len() {
-                let next = after(state, kind, &receipts[..end]);
+                let next = state_after(state, kind, &receipts[..end]);
                 let forward = next == known || match known {
                     RowState::Planned => next.is_guarded(),
                     RowState::Accepted | RowState::Queued => matches!(next, RowState::Delivered | RowState::Read | RowState::Failed),
@@ -203,7 +203,7 @@ mod tests {
                 (best, DeliveryState::Pending | DeliveryState::Failed) => best,
             });
             for receipts in [receipts, shuffled] {
-                let state = after(RowState::Accepted, kind, &receipts);
+                let state = state_after(RowState::Accepted, kind, &receipts);
                 match expected {
                     Some(expected) => prop_assert_eq!(state, expected),
                     None => prop_assert!(matches!(state, RowState::Accepted | RowState::Failed)),
@@ -217,8 +217,8 @@ mod tests {
                 let chain = Chain::from(kind);
                 stored.receipt.status.is_failure() && chain.is_exhausted_by(stored.receipt.channel.as_ref())
             };
-            let failed = after(RowState::Accepted, kind, &receipts) == RowState::Failed;
-            prop_assert!(!failed || receipts.iter().any(ends));
+            let has_failed = state_after(RowState::Accepted, kind, &receipts) == RowState::Failed;
+            prop_assert!(!has_failed || receipts.iter().any(ends));
         }
     }
 
@@ -243,9 +243,9 @@ mod tests {
         for (reported, expected) in cases {
             let receipts: Vec<StoredReceipt> =
                 reported.iter().map(|(channel, status, at)| receipt(channel, status.clone(), *at)).collect();
-            assert_eq!(after(RowState::Accepted, VIBER_SMS, &receipts), expected, "{reported:?}");
+            assert_eq!(state_after(RowState::Accepted, VIBER_SMS, &receipts), expected, "{reported:?}");
             let queued = if expected == RowState::Accepted { RowState::Queued } else { expected };
-            assert_eq!(after(RowState::Queued, VIBER_SMS, &receipts), queued, "{reported:?}, queued");
+            assert_eq!(state_after(RowState::Queued, VIBER_SMS, &receipts), queued, "{reported:?}, queued");
         }
     }
 
@@ -262,20 +262,20 @@ mod tests {
             (OperationKind::Pipeline, "", RowState::Failed),
         ] {
             let reported = [receipt(channel, Status::Expired, 1)];
-            assert_eq!(after(RowState::Accepted, kind, &reported), state, "{kind} {channel}");
+            assert_eq!(state_after(RowState::Accepted, kind, &reported), state, "{kind} {channel}");
         }
         let chain = Chain::from_channels([Channel::Telegram, Channel::Voice]);
-        assert_eq!(after(RowState::Accepted, chain, &[receipt("voice", Status::Expired, 1)]), RowState::Failed);
+        assert_eq!(state_after(RowState::Accepted, chain, &[receipt("voice", Status::Expired, 1)]), RowState::Failed);
     }
 
     #[test]
     fn first_rejection_of_a_queued_message_is_final_on_any_channel() {
         let rejected = receipt("viber", Status::Rejected, 1);
         let routing = receipt("viber", Status::Routing, 0);
-        assert_eq!(after(RowState::Queued, VIBER_SMS, std::slice::from_ref(&rejected)), RowState::Failed);
-        assert_eq!(after(RowState::Queued, VIBER_SMS, &[routing, rejected.clone()]), RowState::Queued);
-        assert_eq!(after(RowState::Accepted, VIBER_SMS, &[rejected]), RowState::Accepted);
-        assert_eq!(after(RowState::Queued, VIBER_SMS, &[receipt("viber", Status::Expired, 1)]), RowState::Queued);
+        assert_eq!(state_after(RowState::Queued, VIBER_SMS, std::slice::from_ref(&rejected)), RowState::Failed);
+        assert_eq!(state_after(RowState::Queued, VIBER_SMS, &[routing, rejected.clone()]), RowState::Queued);
+        assert_eq!(state_after(RowState::Accepted, VIBER_SMS, &[rejected]), RowState::Accepted);
+        assert_eq!(state_after(RowState::Queued, VIBER_SMS, &[receipt("viber", Status::Expired, 1)]), RowState::Queued);
     }
 
     #[test]
@@ -295,7 +295,11 @@ mod tests {
                 assert_eq!((message.state, message.refused_at_intake), (RowState::Failed, true), "{doubtful}");
             }
             let rejected = [receipt("viber", Status::Rejected, 1)];
-            assert_eq!(after(doubtful, VIBER_SMS, &rejected), RowState::Accepted, "SMS can still be tried: {doubtful}");
+            assert_eq!(
+                state_after(doubtful, VIBER_SMS, &rejected),
+                RowState::Accepted,
+                "SMS can still be tried: {doubtful}"
+            );
             let tried = [receipt("viber", Status::Routing, 1), receipt("viber", Status::Rejected, 2)];
             assert_eq!(
                 state_after_on_endpoint(Endpoint::Async, doubtful, VIBER_SMS, &tried),
@@ -330,16 +334,16 @@ mod tests {
             stored
         };
         assert_eq!(
-            after(RowState::Accepted, VIBER_SMS, &[viber.clone(), inquiry_receipt(Status::Expired)]),
+            state_after(RowState::Accepted, VIBER_SMS, &[viber.clone(), inquiry_receipt(Status::Expired)]),
             RowState::Failed
         );
         assert_eq!(
-            after(RowState::Queued, VIBER_SMS, &[viber.clone(), inquiry_receipt(Status::Accepted)]),
+            state_after(RowState::Queued, VIBER_SMS, &[viber.clone(), inquiry_receipt(Status::Accepted)]),
             RowState::Queued
         );
         let late = receipt("sms", Status::Delivered, 0);
         assert_eq!(
-            after(RowState::Accepted, VIBER_SMS, &[viber, inquiry_receipt(Status::Expired), late]),
+            state_after(RowState::Accepted, VIBER_SMS, &[viber, inquiry_receipt(Status::Expired), late]),
             RowState::Delivered
         );
     }
@@ -351,7 +355,7 @@ mod tests {
                 [RowState::InDoubt, RowState::Unresolved, RowState::AssumedSent, RowState::NotSent, RowState::Sending]
             {
                 assert_eq!(
-                    after(doubtful, VIBER_SMS, std::slice::from_ref(&reported)),
+                    state_after(doubtful, VIBER_SMS, std::slice::from_ref(&reported)),
                     RowState::Accepted,
                     "{doubtful}"
                 );
@@ -364,7 +368,7 @@ mod tests {
                 RowState::Failed,
                 RowState::Rejected,
             ] {
-                assert_eq!(after(known, VIBER_SMS, std::slice::from_ref(&reported)), known);
+                assert_eq!(state_after(known, VIBER_SMS, std::slice::from_ref(&reported)), known);
             }
         }
     }

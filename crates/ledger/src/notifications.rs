@@ -60,10 +60,10 @@ pub enum NotificationUpdate {
 
 /// The notification queue of a ledger.
 ///
-/// Notifications with the same event and target form a group. A group is taken together, and at the earliest `interval`
-/// after the last one was sent.
+/// Notifications with the same event and target form a group. A group is taken together, at the earliest `interval`
+/// after a notification of the group was sent.
 pub trait NotificationQueue: Send + Sync {
-    /// Takes all due groups and reserves them for the duration `reserved_for`. If none is due, nothing is written.
+    /// Takes all due groups and reserves them for the duration `reserved_for`. If no group is due, nothing is written.
     fn take_notifications(&self, interval: Duration, reserved_for: Duration) -> LedgerFuture<'_, Vec<Notification>>;
 
     /// Queues notifications, or records the outcome of taken ones.

@@ -29,7 +29,7 @@ impl dyn Ledger + '_ {
         Ok(runs.iter().find_map(|run| Some(MessageOrigin { run: run.key, row: run.find_row(id)? })))
     }
 
-    /// The rows that processes own in a shared run.
+    /// The rows that processes own in a shared or sharded run.
     ///
     /// # Errors
     /// If the ledger cannot be read.

@@ -21,7 +21,7 @@ const MIN_SHARE: f64 = 1.0 / 64.0;
 pub struct AccountRateLimit {
     /// The time from which the next operation may be sent.
     pub next_free: i64,
-    /// The used share of the allowance, 0 to 1, as of `slowed_at`.
+    /// The share of the rate that was allowed at `slowed_at`: above 0, at most 1.
     pub share: f64,
     /// The time at which the share changed.
     pub slowed_at: i64,
@@ -29,7 +29,7 @@ pub struct AccountRateLimit {
     pub not_before: i64,
     /// The time at which this state was written, by the same clock.
     pub written_at: i64,
-    /// The last allowed number of operations per second. `None` without a limit.
+    /// The rate of the last reservation, in operations per second. `None` without a limit.
     pub rate: Option<f64>,
     /// The total number of operations.
     pub taken: i64,
@@ -89,14 +89,16 @@ pub struct Reservation {
 impl AccountRateLimit {
     /// Reserves `count` slots at `rate` per second (`None`: unlimited) at `now`.
     pub fn reserve(self, now: i64, count: u32, rate: Option<f64>) -> Reservation {
-        let set_back = now < self.written_at;
+        let was_set_back = now < self.written_at;
         let mut limit = self.rebase_to(now);
         let spacing = rate.map(|rate| slot_length(count, rate * limit.share_at(now)));
         let departure = limit.next_free.max(limit.not_before).max(now);
-        let reason = match () {
-            () if set_back => WaitReason::ClockSetBack,
-            () if limit.not_before >= limit.next_free => WaitReason::GatewayRequested,
-            () => WaitReason::RateLimitUsed,
+        let reason = if was_set_back {
+            WaitReason::ClockSetBack
+        } else if limit.not_before >= limit.next_free {
+            WaitReason::GatewayRequested
+        } else {
+            WaitReason::RateLimitUsed
         };
         limit.next_free = spacing.map_or(limit.next_free, |spacing| departure + spacing);
         (limit.rate, limit.taken) = (rate, limit.taken.saturating_add(count.into()));
@@ -104,7 +106,7 @@ impl AccountRateLimit {
         Reservation { rate_limit: limit, wait: if time.is_zero() { SlotWait::NONE } else { SlotWait { time, reason } } }
     }
 
-    /// The state after the gateway asked to slow down and possibly to wait `wait` microseconds.
+    /// The state after the gateway asked to slow down and to wait `wait` microseconds. `None` means one second.
     #[must_use]
     pub fn slow_down(self, now: i64, wait: Option<i64>) -> Self {
         let limit = self.rebase_to(now);
@@ -132,7 +134,8 @@ impl AccountRateLimit {
         recover_share(self.share, Duration::from_micros(since))
     }
 
-    /// The state as written at `now`. If the clock was set back, all times are moved back by the same amount.
+    /// The state as written at `now`. If the clock was set back, all times are moved back by the same amount. A
+    /// requested wait is limited to [`MAX_REQUESTED_WAIT`].
     pub(super) fn rebase_to(self, now: i64) -> Self {
         let set_back = (self.written_at - now).max(0);
         Self {
@@ -155,6 +158,7 @@ pub fn recover_share(share: f64, after: Duration) -> f64 {
     (share + after.as_secs_f64() / 600.0).min(1.0)
 }
 
+/// The time that `count` operations take at a rate per second, in microseconds.
 pub(super) fn slot_length(count: u32, rate: f64) -> i64 {
     (f64::from(count) * SECOND as f64 / rate).ceil() as i64
 }
@@ -163,9 +167,9 @@ pub(super) fn slot_length(count: u32, rate: f64) -> i64 {
 const INQUIRY_SHARE: f64 = 0.1;
 /// The period for which an account counts as sending after its last message, in microseconds.
 const SENDING_PERIOD: i64 = 30 * SECOND;
-/// The period at a low rate, as a number of messages at that rate.
+/// At a low rate, the period lasts at least as long as this number of messages takes.
 const SENDING_MESSAGES: u32 = 2;
-/// The suffix in the name of an account's inquiries.
+/// The suffix of the name under which the rate limit of an account's inquiries is stored.
 const INQUIRIES_SUFFIX: &str = " (questions)";
 
 /// A request to an account's rate limit.
@@ -179,7 +183,8 @@ pub enum RateRequest {
         /// The longest wait.
         longest: Duration,
     },
-    /// Halve the rate, because the gateway asked to slow down. Nothing is sent before this wait is over.
+    /// Halve the rate, because the gateway asked to slow down. Nothing is sent before this wait is over. `None` means
+    /// one second.
     SlowDown(Option<Duration>),
 }
 
@@ -204,6 +209,7 @@ pub enum SlotPermit {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct InquiryRateLimit {
     pub(crate) account: AccountRateLimit,
+    /// The limit of the inquiries. Its `slowed_at` is the time of the account's last message.
     pub(crate) inquiries: AccountRateLimit,
 }
 
@@ -439,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn account_without_a_rate_never_waits() {
+    fn account_without_a_rate_does_not_wait_for_slots() {
         let reservation = AccountRateLimit::default().reserve(7, 1_000_000, None);
         assert_eq!(reservation.wait, SlotWait::NONE);
         assert_eq!(reservation.rate_limit.reserve(7, 1, None).wait, SlotWait::NONE);
@@ -470,12 +476,12 @@ mod inquiry_tests {
 
         /// Lets this many seconds pass, with or without messages.
         fn pass(&mut self, from: i64, seconds: i64, rate: f64, sends: bool) {
-            let mut leaves = from;
+            let mut departs_at = from;
             for now in (from..from + seconds * SECOND).step_by(10_000) {
-                if sends && leaves <= now {
+                if sends && departs_at <= now {
                     let reservation = self.limit.account.reserve(now, 1, Some(rate));
                     self.limit.account = reservation.rate_limit;
-                    leaves = now + i64::try_from(reservation.wait.time.as_micros()).unwrap();
+                    departs_at = now + i64::try_from(reservation.wait.time.as_micros()).unwrap();
                     self.messages += 1;
                 }
                 (0..60).for_each(|_| self.try_inquiry(now, rate));

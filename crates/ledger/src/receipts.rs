@@ -1,4 +1,4 @@
-//! Receipts: delivery status by webhook or inquiry, and the secrets that verify webhooks.
+//! Receipts: delivery status by webhook or inquiry, and the check values of webhook secrets.
 
 use std::ops::Range;
 
@@ -67,8 +67,8 @@ pub type RowReceipts = (Row, Vec<StoredReceipt>);
 pub enum ReceiptOutcome {
     /// The receipt is stored.
     Stored,
-    /// The receipt repeats a stored one, or its message has the maximum number of receipts. Only an opt-out in it is
-    /// recorded.
+    /// The receipt is not stored: it repeats a stored receipt, its message has the maximum number of receipts, or its
+    /// run was purged. An opt-out or opt-in in the receipt counts nevertheless.
     Known,
 }
 
@@ -104,16 +104,16 @@ impl StoredReceipt {
     }
 }
 
-/// The maximum number of stored receipts per message, apart from those that change its state.
+/// The maximum number of stored receipts per message, apart from receipts with news.
 const MAX_RECEIPTS: usize = 64;
 
 /// Adds a receipt to the receipts of a row. Ignores a repeated receipt, and a receipt without news once the maximum is
 /// reached.
 pub(super) fn add_receipt(stored: &mut Vec<StoredReceipt>, new: StoredReceipt) -> ReceiptOutcome {
     let same: Vec<&StoredReceipt> = stored.iter().filter(|known| known.order == new.order).collect();
-    let known = same.iter().any(|known| known.receipt == new.receipt);
+    let is_repeated = same.iter().any(|known| known.receipt == new.receipt);
     let is_noise = same.len() >= MAX_RECEIPTS && !adds_news(&same, &new.receipt);
-    if known || is_noise {
+    if is_repeated || is_noise {
         return ReceiptOutcome::Known;
     }
     stored.push(new);
@@ -121,17 +121,17 @@ pub(super) fn add_receipt(stored: &mut Vec<StoredReceipt>, new: StoredReceipt) -
 }
 
 /// Whether a receipt reports a delivery, reading or failure that no earlier receipt of the message reports for the same
-/// channel.
+/// channel. The answer to the last inquiry is compared only with answers to the last inquiry.
 fn adds_news(earlier: &[&StoredReceipt], new: &Receipt) -> bool {
-    let arrival = new.status.delivery_state();
+    let delivery = new.status.delivery_state();
     // All unknown channel names count as one channel.
     let channel = |receipt: &Receipt| (receipt.channel.is_some(), receipt.known_channel());
     let reports = |known: &Receipt| {
-        known.status.delivery_state() == arrival
+        known.status.delivery_state() == delivery
             && channel(known) == channel(new)
             && (known.source == ReceiptSource::AskedLast) == (new.source == ReceiptSource::AskedLast)
     };
-    arrival != DeliveryState::Pending && !earlier.iter().any(|known| reports(&known.receipt))
+    delivery != DeliveryState::Pending && !earlier.iter().any(|known| reports(&known.receipt))
 }
 
 /// The number of rows that are read at once.
@@ -196,7 +196,7 @@ mod tests {
         let mut receipts = Vec::new();
         let all: Vec<ReceiptOutcome> =
             (1..200).map(|second| add_receipt(&mut receipts, receipt(Status::Routing, second))).collect();
-        assert_eq!(all.iter().filter(|reception| **reception == ReceiptOutcome::Stored).count(), MAX_RECEIPTS);
+        assert_eq!(all.iter().filter(|outcome| **outcome == ReceiptOutcome::Stored).count(), MAX_RECEIPTS);
         let expired = |second| with_channel("viber", receipt(Status::Expired, second));
         assert_eq!(add_receipt(&mut receipts, expired(200)), ReceiptOutcome::Stored, "the first failure of a channel");
         assert_eq!(

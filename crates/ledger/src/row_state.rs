@@ -54,12 +54,12 @@ pub struct RowActivities {
 }
 
 impl RowActivities {
-    /// The current activity of a run. `owned` says whether a process is sending the run.
+    /// The current activity of a run. `is_owned` says whether a process is sending the run.
     ///
     /// # Errors
     /// If the ledger cannot be read.
-    pub async fn load(ledger: &dyn Ledger, run: &Run, owned: bool) -> Result<Self, LedgerError> {
-        let activities = Self::from(RunActivity::from_progress(run.progress, owned));
+    pub async fn load(ledger: &dyn Ledger, run: &Run, is_owned: bool) -> Result<Self, LedgerError> {
+        let activities = Self::from(RunActivity::from_progress(run.progress, is_owned));
         if !run.shared && run.sharding.is_none() {
             return Ok(activities);
         }
@@ -95,8 +95,8 @@ impl RowActivities {
         chain: Chain,
         outcome: Option<&OperationOutcome>,
     ) -> Attempt {
-        let since = self.newest_envelope.is_some_and(|newest| envelope > newest);
-        let activity = if since { RunActivity::Sending } else { self.row_activity(row) };
+        let is_newer = self.newest_envelope.is_some_and(|newest| envelope > newest);
+        let activity = if is_newer { RunActivity::Sending } else { self.row_activity(row) };
         activity.build_attempt(envelope, chain, outcome)
     }
 }
@@ -108,12 +108,12 @@ impl From<RunActivity> for RowActivities {
 }
 
 impl RunActivity {
-    /// The activity of a run with this progress. `owned` says whether a process has claimed the run.
-    pub fn from_progress(progress: RunProgress, owned: bool) -> Self {
+    /// The activity of a run with this progress. `is_owned` says whether a process has claimed the run.
+    pub fn from_progress(progress: RunProgress, is_owned: bool) -> Self {
         match progress {
             RunProgress::Finished => RunActivity::Finished,
             RunProgress::Cancelled => RunActivity::Cancelled,
-            RunProgress::Open | RunProgress::Replaced if owned => RunActivity::Sending,
+            RunProgress::Open | RunProgress::Replaced if is_owned => RunActivity::Sending,
             RunProgress::Open => RunActivity::Idle,
             RunProgress::Replaced => RunActivity::Replaced,
         }
@@ -247,7 +247,7 @@ pub struct RowStates {
     events: RowEvents,
     /// The rows with a failed earlier channel and no report about the last channel.
     unreported_fallbacks: RoaringBitmap,
-    /// The attempts of rows with events, and of rows whose last attempt was not sent.
+    /// The attempts of rows with events, and of rows with an attempt that was not sent.
     attempts: FxHashMap<Row, Vec<Attempt>>,
 }
 
@@ -277,8 +277,8 @@ impl RowStates {
                 self.parts.add(*parts);
             }
             let attempt = self.activities.build_attempt(envelope, sent, outcome);
-            let unsent = attempt.state == RowState::Planned;
-            let judgement = if unsent || self.events.has_events(sent.row) || self.attempts.contains_key(&sent.row) {
+            let is_unsent = attempt.state == RowState::Planned;
+            let judgement = if is_unsent || self.events.has_events(sent.row) || self.attempts.contains_key(&sent.row) {
                 let attempts = self.attempts.entry(sent.row).or_default();
                 attempts.push(attempt);
                 self.events.judge_row(sent.row, attempts, &[])
@@ -614,11 +614,12 @@ mod tests {
                 assert_eq!(sending, idle, "{attempts:?} {events:?}: only open intents depend on the owner");
                 return;
             }
-            let about = |event: &RowEvent| event.envelope as usize == attempts.len();
-            let proven = events.iter().any(|event| about(event) && matches!(event.change, RowChange::Found { .. }));
+            let is_proof = |event: &RowEvent| {
+                event.envelope as usize == attempts.len() && matches!(event.change, RowChange::Found { .. })
+            };
             // After a known failure, a retry can be ordered.
             let ends = [RowState::Accepted, RowState::Failed, RowState::Planned];
-            let expected = if proven { ends } else { [RowState::Sending; 3] };
+            let expected = if events.iter().any(is_proof) { ends } else { [RowState::Sending; 3] };
             assert!(expected.contains(&sending), "{attempts:?} {events:?}: {sending}");
         });
     }
@@ -626,8 +627,8 @@ mod tests {
     #[test]
     fn planned_rows_become_not_sent_or_skipped_when_a_run_ends() {
         check_all_cases(|attempts, events, [_, idle, finished, cancelled]| {
-            let planned = idle == RowState::Planned;
-            let expected = if planned { [RowState::NotSent, RowState::Skipped] } else { [idle; 2] };
+            let is_planned = idle == RowState::Planned;
+            let expected = if is_planned { [RowState::NotSent, RowState::Skipped] } else { [idle; 2] };
             assert_eq!([finished, cancelled], expected, "{attempts:?} {events:?}");
         });
     }
@@ -663,15 +664,18 @@ mod tests {
                 })
                 .collect();
             let guarded = folded.has_message(ROW, &all, &[]);
-            // An open attempt has no known outcome yet.
-            let known = events.iter().any(|event| event.envelope as usize == attempts.len());
-            let reported = if known { &reported[1..] } else { &reported[..] };
+            // A decision about the last attempt does not apply while the attempt is being sent.
+            let has_event = events.iter().any(|event| event.envelope as usize == attempts.len());
+            let reported = if has_event { &reported[1..] } else { &reported[..] };
             assert!(
                 guarded || !reported.iter().any(|state| state.is_guarded()),
                 "{attempts:?} {events:?}: {reported:?}"
             );
-            let any = all.iter().any(|attempt| attempt.state.is_guarded());
-            assert!(!events.is_empty() || guarded == any, "{attempts:?}: without events, every sent attempt guards");
+            let is_any_guarded = all.iter().any(|attempt| attempt.state.is_guarded());
+            assert!(
+                !events.is_empty() || guarded == is_any_guarded,
+                "{attempts:?}: without events, every sent attempt guards"
+            );
         });
     }
 

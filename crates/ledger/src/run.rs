@@ -134,7 +134,7 @@ pub struct Run {
     pub shared: bool,
     /// The identifiers of its rows.
     pub ids: IdRange,
-    /// The campaign file, relative to the root. `None` if an earlier version did not record it.
+    /// The campaign file, relative to the root. `None` for lookups and code calls, and for runs of early versions.
     pub file: Option<String>,
     /// The time at which the run started.
     pub began_at: Timestamp,
@@ -144,13 +144,13 @@ pub struct Run {
     pub purged_at: Option<Timestamp>,
     /// The progress.
     pub progress: RunProgress,
-    /// The kind of its last early stop.
+    /// The kind of its last early stop. Cleared when the run is claimed again.
     pub stop: Option<StopKind>,
-    /// The reason for its last early stop, as text. Cleared when the run is resumed.
+    /// The reason for its last early stop, as text. Cleared when the run is claimed again.
     pub stop_reason: Option<String>,
-    /// Counts by state, and billed parts, at its last end.
+    /// Counts by state, and billed parts, from its last end or a later count.
     pub counts: Option<(StateCounts, u64)>,
-    /// The number of receipts that arrived for the run's messages.
+    /// The number of stored receipts for the run's messages.
     pub receipts: u64,
     /// The number of these receipts that are included in the counts.
     pub receipts_counted: u64,
@@ -200,8 +200,8 @@ impl Run {
 
     /// All reserved ranges of identifiers.
     pub fn id_ranges(&self) -> impl Iterator<Item = IdRange> {
-        let block = |block: &BlockIds| IdRange { first: block.first, len: block.rows.len() };
-        [self.ids].into_iter().chain(self.orders.iter().copied()).chain(self.blocks.iter().map(block))
+        let to_range = |block: &BlockIds| IdRange { first: block.first, len: block.rows.len() };
+        [self.ids].into_iter().chain(self.orders.iter().copied()).chain(self.blocks.iter().map(to_range))
     }
 
     /// The last block that begins at or before a row. `None` if all blocks begin later.
@@ -250,8 +250,8 @@ impl Run {
         Allowance::of_account(&self.account, self.suppression.loopback, rate)
     }
 
-    /// Whether recipients of the other run can have messages of this run. Both must be rehearsals, use loopback or be
-    /// live, and share a profile or an account.
+    /// Whether recipients of the other run can have messages of this run. Both runs must be live or both rehearsals,
+    /// both must use loopback or neither, and they must share a profile or an account.
     pub fn can_share_recipients(&self, other: &Run) -> bool {
         (self.live, self.suppression.loopback) == (other.live, other.suppression.loopback)
             && other.uses_gateway(&self.gateway, &self.account)
@@ -329,7 +329,7 @@ pub enum RunUpdate {
     Figures(Vec<u8>),
     /// The gateway accepted a message of the run.
     Proven,
-    /// The number of inquiries about each row. Replaces earlier entries of the same rows.
+    /// The inquiries about each of these rows. They replace the earlier entries of the rows.
     Inquiries(Vec<AskedRow>),
     /// Evidence of the consent of its recipients. The run is not open yet.
     Consents(Arc<[ConsentBlock]>),
@@ -426,8 +426,9 @@ impl CampaignLock {
 
 /// The name of the lock on a campaign of an account.
 pub(super) fn lock_name(campaign: &str, account: &str) -> String {
-    let safe = |character: char| if character.is_alphanumeric() || "-_".contains(character) { character } else { '_' };
-    let account: String = account.chars().map(safe).collect();
+    let to_safe =
+        |character: char| if character.is_alphanumeric() || "-_".contains(character) { character } else { '_' };
+    let account: String = account.chars().map(to_safe).collect();
     format!("{campaign}.{account}")
 }
 
@@ -465,11 +466,11 @@ impl Run {
 
     /// Applies a stop request. Returns whether the request changes the run.
     pub(crate) fn apply_stop_request(&mut self, request: StopRequest) -> bool {
-        let requested = request != StopRequest::Withdraw;
-        if self.stop_requested == requested {
+        let is_requested = request != StopRequest::Withdraw;
+        if self.stop_requested == is_requested {
             return false;
         }
-        self.stop_requested = requested;
+        self.stop_requested = is_requested;
         if let StopRequest::Halt { kind, reason } = request {
             (self.stop, self.stop_reason) = (Some(kind), Some(reason));
         }
@@ -561,12 +562,12 @@ impl RetryOrder {
     /// The events of this order, which is recorded as `number`.
     pub(crate) fn into_events(self, number: u32) -> Vec<NewRowEvent> {
         let by = self.by;
-        let event = |RetriedRow { row, envelope }| NewRowEvent {
+        let to_event = |RetriedRow { row, envelope }| NewRowEvent {
             row,
             envelope,
             change: RowChange::Retry { by: by.clone(), order: number },
         };
-        self.rows.into_iter().map(event).collect()
+        self.rows.into_iter().map(to_event).collect()
     }
 }
 

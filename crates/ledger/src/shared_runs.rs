@@ -35,7 +35,7 @@ pub struct SharedRun {
 }
 
 impl SharedRun {
-    /// The number of rows of a shared run. The next run starts after that.
+    /// The maximum number of rows of a shared run. Further messages go into a new run.
     pub const ROWS: u32 = 10_000;
 
     /// The stand-in for the campaign's name for messages of assistants, which count towards caps.
@@ -80,7 +80,7 @@ pub struct BlockRequest {
     pub(super) rows: u32,
     /// The identifier of the row. Without it, the ledger draws one.
     pub(super) id: Option<MessageId>,
-    /// The maximum number of blocks per hour for the profile, over all processes.
+    /// The maximum number of blocks per hour for this stand-in and profile, over all processes.
     pub(super) per_hour: Option<u32>,
 }
 
@@ -135,17 +135,17 @@ impl RowSpan {
     }
 
     /// The rows that are in any of these spans.
-    pub fn union(blocks: &[RowSpan]) -> RoaringBitmap {
+    pub fn union(spans: &[RowSpan]) -> RoaringBitmap {
         let mut rows = RoaringBitmap::new();
-        for block in blocks {
-            rows.insert_range(block.first.get()..=block.last.get());
+        for span in spans {
+            rows.insert_range(span.first.get()..=span.last.get());
         }
         rows
     }
 }
 
-/// The identifiers of a block's rows. The range is drawn with the block, so a restored ledger or a second installation
-/// does not repeat it.
+/// The identifiers of a block's rows. The range is drawn with the block, so that a restored ledger or a second
+/// installation does not repeat the identifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockIds {
     /// The rows.
@@ -168,7 +168,7 @@ impl BlockIds {
     }
 }
 
-/// Rows of a shared run that this process owns until drop.
+/// Rows of a shared run that this process owns until the value is dropped.
 ///
 /// If the process ends, its block is released and the open intents of the block are in doubt.
 pub struct RowBlock {
@@ -286,7 +286,8 @@ pub enum ShardDraw {
         /// The number of envelopes.
         doubtful: usize,
     },
-    /// No shard now: other workers have the remaining rows, or one of them sends the first messages.
+    /// No shard now: other workers have the remaining rows, one of them sends the first messages, or a process has
+    /// claimed the whole run.
     Unavailable,
     /// No shard: all rows are drawn and finished.
     Exhausted,
@@ -408,11 +409,11 @@ mod tests {
     proptest! {
         #[test]
         fn hourly_draw_limit_is_enforced_without_needless_waits(
-            asked in prop::collection::vec(0..HOUR / 2, 1..80),
+            waits in prop::collection::vec(0..HOUR / 2, 1..80),
             per_hour in 0_u32..6,
         ) {
             let (mut now, mut drawn) = (1_800_000_000_000_000, Vec::new());
-            for wait in asked {
+            for wait in waits {
                 now += wait;
                 let within = drawn.iter().filter(|at| **at > now - HOUR).count();
                 match next_draw_time(&drawn, now, per_hour) {

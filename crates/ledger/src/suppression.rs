@@ -124,21 +124,21 @@ pub struct OptOut {
 }
 
 /// Separates the parts of an import's source: file, author and time.
-const SOURCE_PARTS: &str = ", ";
+const PART_SEPARATOR: &str = ", ";
 
-/// The source of opt-outs from an imported file. Earlier versions omit the time.
+/// The source of opt-outs from an imported file. Earlier versions omitted the time.
 pub fn import_source(file: &str, by: &str, at: Timestamp) -> String {
-    [file, by, &format!("{at:.3}")].join(SOURCE_PARTS)
+    [file, by, &format!("{at:.3}")].join(PART_SEPARATOR)
 }
 
 /// The position of the time among the parts of an import's source. Commas in the file name shift it.
 fn time_index(source: &str) -> Option<usize> {
-    source.split(SOURCE_PARTS).position(|part| part.parse::<Timestamp>().is_ok())
+    source.split(PART_SEPARATOR).position(|part| part.parse::<Timestamp>().is_ok())
 }
 
 /// The first `count` parts of an import's source.
 fn first_parts(source: &str, count: usize) -> &str {
-    let end = source.match_indices(SOURCE_PARTS).nth(count.saturating_sub(1));
+    let end = source.match_indices(PART_SEPARATOR).nth(count.saturating_sub(1));
     end.map_or(source, |(end, _)| &source[..end])
 }
 
@@ -178,19 +178,19 @@ pub fn rejection_source(run: &str) -> String {
 impl OptOut {
     /// Whether the opt-out was imported from a file.
     pub fn is_imported(&self) -> bool {
-        self.source.contains(SOURCE_PARTS)
+        self.source.contains(PART_SEPARATOR)
     }
 
     /// Whether the opt-out was imported from this source. The source can be shortened to its first parts, such as the
     /// file name.
     pub fn is_from_import(&self, source: &str) -> bool {
         let rest = self.source.strip_prefix(source).filter(|_| self.is_imported() && !source.is_empty());
-        let is_whole = |rest: &str| rest.is_empty() || rest.starts_with(SOURCE_PARTS);
+        let is_whole = |rest: &str| rest.is_empty() || rest.starts_with(PART_SEPARATOR);
         rest.is_some_and(is_whole) && source.len() >= imported_file(&self.source).len()
     }
 
-    /// Whether this opt-out replaces a listed one. An opt-out by a recipient or operator replaces an imported one, and
-    /// stays if the import is removed.
+    /// Whether this opt-out replaces a listed opt-out. An opt-out by a recipient or operator replaces an imported
+    /// opt-out, and stays if the import is removed.
     pub fn replaces(&self, known: &OptOut) -> bool {
         self.covers(known) && known.is_imported() && !self.is_imported()
     }
@@ -220,9 +220,9 @@ pub struct OptIn {
     pub campaign: Arc<str>,
     /// The purpose of that message.
     pub purpose: Purpose,
-    /// The gateways to which the wish applies. The wish of an emulated recipient does not count for a real one.
+    /// The gateways to which the wish applies. The wish of an emulated recipient does not count for a real recipient.
     pub reach: OptOutReach,
-    /// The word, as text.
+    /// The reason, as text, with the word of the reply.
     pub reason: Arc<str>,
     /// The message that the recipient answered, as text.
     pub source: Arc<str>,
@@ -231,8 +231,8 @@ pub struct OptIn {
 }
 
 impl OptIn {
-    /// Whether this opt-in ends an opt-out. The opt-out must be earlier and must cover the message that the recipient
-    /// answered.
+    /// Whether this opt-in ends an opt-out with the same number and reach. The opt-out must be earlier and must cover
+    /// the message that the recipient answered.
     pub fn ends(&self, opt_out: &OptOut) -> bool {
         (self.who, self.reach) == (opt_out.who, opt_out.reach)
             && opt_out.at < self.at
@@ -314,8 +314,8 @@ impl SuppressionPolicy {
 
     /// Whether an opt-out suppresses messages of a campaign under this policy.
     pub fn applies_opt_out(&self, campaign: &str, opt_out: &OptOut) -> bool {
-        let covered = opt_out.scope.covers_campaign(campaign, self.purpose) && opt_out.reaches(self.loopback);
-        covered && !self.ignores_list()
+        let is_covered = opt_out.scope.covers_campaign(campaign, self.purpose) && opt_out.reaches(self.loopback);
+        is_covered && !self.ignores_list()
     }
 }
 
@@ -342,7 +342,7 @@ pub enum AdditionMode {
 pub struct Additions {
     /// The number of new opt-outs.
     pub added: u64,
-    /// The existing opt-outs, as listed. Empty for large additions.
+    /// The existing opt-outs, as listed. Empty for large additions and previews.
     pub known: Vec<OptOut>,
     /// The number of existing opt-outs.
     pub already: u64,
@@ -394,7 +394,7 @@ pub enum OptOutFilter {
     EndedOfNumber(Phone),
 }
 
-/// A page of opt-outs, in order of addition.
+/// Opt-outs of the list, or of a number.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OptOutPage {
     /// The opt-outs.
@@ -427,7 +427,7 @@ pub trait SuppressionList: Send + Sync {
         policy: SuppressionPolicy,
     ) -> LedgerFuture<'a, SuppressedNumbers>;
 
-    /// The opt-outs that match, oldest first.
+    /// The opt-outs that match. The list and the ended opt-outs of a number are in the order of addition.
     fn list_opt_outs(&self, filter: OptOutFilter) -> LedgerFuture<'_, OptOutPage>;
 }
 

@@ -105,8 +105,8 @@ pub(super) async fn full_shared_run_is_followed_by_a_new_one(scene: Scene) {
     };
     assert!(ids(&next).0.is_some() && ids(&next) != ids(&rest_of_run) && ids(&next) != ids(&last));
     drop((rest_of_run, last));
-    // The earlier places are free again, but their blocks belong to the full run, so the next block comes from a new
-    // run.
+    // The earlier places are free again, but their blocks belong to the full run, so the next block comes from the
+    // second run.
     assert_eq!(scene.draw_block(1).await.lease.rows, rows(7, 7));
 }
 
@@ -185,12 +185,12 @@ pub(super) async fn given_identifier_is_used_for_one_message(scene: Scene) {
     drop(block);
     assert!(
         matches!(scene.draw_from(&shared_run(), id(77)).await, DrawOutcome::Refused(DrawRefusal::IdTaken)),
-        "whether it ended or not"
+        "the identifier of a dropped block"
     );
     let campaigns = scene.run.ids.first + 3;
     assert!(
         matches!(scene.draw_from(&shared_run(), id(campaigns)).await, DrawOutcome::Refused(DrawRefusal::IdTaken)),
-        "a campaign's"
+        "the identifier of a campaign's message"
     );
     assert!(matches!(scene.draw_from(&shared_run(), id(78)).await, DrawOutcome::Block(_)));
 }
@@ -204,7 +204,7 @@ pub(super) async fn hourly_limit_bounds_drawn_rows(scene: Scene) {
     let tomorrow = SharedRun { edition: "tomorrow".into(), ..shared_run() };
     for shared in [&shared_run(), &tomorrow] {
         let DrawOutcome::Refused(DrawRefusal::TooMany(next)) = scene.draw_from(shared, request).await else {
-            panic!("a third")
+            panic!("a third block was drawn")
         };
         assert!((3_595..=3_605).contains(&next.duration_since(began).as_secs()), "{next}");
     }

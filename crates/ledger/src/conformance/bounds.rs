@@ -44,7 +44,7 @@ pub(super) async fn over_budget_intent_is_refused_with_the_number_that_fits(scen
     assert_eq!(begin(2, ["1.00", "1.60"], by_cost.clone()).await.unwrap(), granted(2), "exactly the limit");
     assert_eq!(begin(3, ["0.01", "0"], by_cost).await.unwrap(), cost_exceeded(0, "5.00", "5.00"));
     assert_eq!(begin(3, ["9", "9"], budget_bounds(Some("23"), Some(6))).await.unwrap(), granted(3), "a higher limit");
-    assert_eq!(begin(4, ["9", "9"], None).await.unwrap(), granted(4), "without one");
+    assert_eq!(begin(4, ["9", "9"], None).await.unwrap(), granted(4), "without a budget");
 }
 
 pub(super) async fn row_outside_the_allowed_countries_is_skipped(scene: Scene) {
@@ -251,7 +251,7 @@ pub(super) async fn daily_limit_bounds_the_messages_of_an_edition(scene: Scene) 
     assert_eq!(
         day_bound(scene.ledger.begin_envelope(intent_with_daily_limits(&scene, 1, &[5])).await.unwrap()),
         (1, 5),
-        "of the edition only"
+        "messages of the edition's earlier run count"
     );
     assert_eq!(scene.ledger.begin_envelope(intent_with_daily_limits(&scene, 1, &[6])).await.unwrap(), granted(1));
     let scene = with_second_run(scene, NewRun { edition: "tomorrow".into(), ..new_run(8) }).await;

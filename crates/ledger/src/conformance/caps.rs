@@ -67,7 +67,7 @@ pub(super) async fn capped_number_is_skipped_in_every_campaign(scene: Scene) {
     assert_eq!(list_capped_rows(&scene, &[cap(4, DAY)], false).await, [0; 0]);
     let scene = with_second_run(scene, other_campaign("third", 8)).await;
     assert_eq!(begin_with_caps(&scene, 1, &[]).await, granted(1), "without a cap, no number is suppressed");
-    assert_eq!(list_capped_rows(&scene, &[cap(4, DAY)], false).await, [2, 3], "it counts");
+    assert_eq!(list_capped_rows(&scene, &[cap(4, DAY)], false).await, [2, 3], "the message counts");
     // A number cannot exceed the cap by occurring twice in one envelope.
     let mut intent = scene.new_intent(3, scene.lease);
     intent.rows.push(SentRow { row: Row::new(9), ..intent.rows[0] });
@@ -82,7 +82,7 @@ pub(super) async fn cap_counts_messages_in_doubt_but_not_unsent_ones(scene: Scen
     scene.settle_envelope(1, [in_doubt(), not_sent()]).await;
     scene.settle_envelope(2, [rejected(), accepted()]).await;
     let scene = with_second_run(scene, other_campaign("second", 7)).await;
-    // The result is the same before and after the key for hashes exists.
+    // The result is the same before and after the index of contacts exists.
     assert_eq!(list_capped_rows(&scene, &once, false).await, [2, 5]);
     assert_eq!(begin_with_caps(&scene, 1, &once).await, capped_permit(&[2]));
     assert_eq!(list_capped_rows(&scene, &once, false).await, [2, 5]);
@@ -127,7 +127,7 @@ pub(super) async fn cap_counts_messages_that_receipts_prove(scene: Scene) {
     scene.settle_envelope(2, [not_sent(), rejected()]).await;
     scene.record_events(scene.lease, vec![event(3, 1, not_sent_after_all())]).await;
     assert_eq!(list_capped_rows(&scene, &once, false).await, [0; 0]);
-    // The cap counts the message before and after the index exists.
+    // The cap counts the message before and after the index of contacts exists.
     scene.store_receipt(2, Status::Delivered).await;
     assert_eq!(list_capped_rows(&scene, &once, false).await, [2]);
     assert_eq!(begin_with_caps(&scene, 3, &once).await, granted(3));
@@ -224,7 +224,7 @@ pub(super) async fn cap_counts_messages_to_a_forgotten_number(scene: Scene) {
 
 pub(super) async fn cap_counts_assistant_messages_but_not_tests(scene: Scene) {
     let once = [cap(1, DAY)];
-    let single = async |campaign: &str, to: u32, caps: &[FrequencyCap]| {
+    let is_granted = async |campaign: &str, to: u32, caps: &[FrequencyCap]| {
         let (kind, policy) = (OperationKind::Pipeline, SuppressionPolicy::default());
         let shared = SharedRun { campaign: campaign.into(), kind, suppression: policy, ..shared_run() };
         let block = scene.ledger.draw_block(&shared, BlockRequest::for_rows(1)).await.unwrap().into_block().unwrap();
@@ -234,16 +234,16 @@ pub(super) async fn cap_counts_assistant_messages_but_not_tests(scene: Scene) {
         matches!(scene.ledger.begin_envelope(intent).await.unwrap(), Permit::Granted { .. })
     };
     let (assistant, test) = (SharedRun::ASSISTANT_MESSAGES, "campaign.test");
-    assert!(single(assistant, 2, &[]).await && single(test, 5, &[]).await);
-    // The result is the same before and after the index of caps exists.
+    assert!(is_granted(assistant, 2, &[]).await && is_granted(test, 5, &[]).await);
+    // The result is the same before and after the index of contacts exists.
     assert_eq!(list_capped_rows(&scene, &once, false).await, [2]);
     assert_eq!(begin_with_caps(&scene, 1, &once).await, capped_permit(&[2]));
     assert_eq!(list_capped_rows(&scene, &once, false).await, [2]);
-    assert!(!single(assistant, 2, &once).await, "an assistant's message counts for the assistant");
-    assert!(single(test, 2, &once).await, "tests are never suppressed");
-    assert!(single(assistant, 4, &once).await && single(test, 7, &once).await);
+    assert!(!is_granted(assistant, 2, &once).await, "an assistant's message counts for the assistant");
+    assert!(is_granted(test, 2, &once).await, "tests are never suppressed");
+    assert!(is_granted(assistant, 4, &once).await && is_granted(test, 7, &once).await);
     assert_eq!(list_capped_rows(&scene, &once, false).await, [2, 4]);
     assert_eq!(begin_with_caps(&scene, 2, &once).await, capped_permit(&[4]));
     assert_eq!(begin_with_caps(&scene, 3, &once).await, granted(1));
-    assert!(!single(assistant, 6, &once).await, "a campaign's message counts for assistants");
+    assert!(!is_granted(assistant, 6, &once).await, "a campaign's message counts for assistants");
 }

@@ -26,9 +26,9 @@ pub(super) async fn copies_can_be_replaced_repeatedly(scene: Scene) {
     freeze_copies(&scene, &scene.lock, &scene.run, ["before", "phone\n380501234567\n"]).await;
     let before = scene.ledger.load_copies(&scene.run).await.unwrap();
     for inputs in ["once", "twice"] {
-        let mut others = scene.ledger.prepare_copies(CopiesPurpose::Replacement(&scene.run)).await.unwrap();
-        others.list_writer().unwrap().write_all(b"phone\nforgotten\n").unwrap();
-        others.freeze(inputs.as_bytes().to_vec(), &scene.run).await.unwrap();
+        let mut replacement = scene.ledger.prepare_copies(CopiesPurpose::Replacement(&scene.run)).await.unwrap();
+        replacement.list_writer().unwrap().write_all(b"phone\nforgotten\n").unwrap();
+        replacement.freeze(inputs.as_bytes().to_vec(), &scene.run).await.unwrap();
         assert_eq!(read_copies(&scene.ledger.load_copies(&scene.run).await.unwrap()), [inputs, "phone\nforgotten\n"]);
     }
     assert_eq!(before.inputs(), b"before");
@@ -50,13 +50,13 @@ pub(super) async fn copies_read_back_byte_for_byte_each_time(scene: Scene) {
     freeze_copies(&scene, &scene.lock, &scene.run, ["{\r\n\u{feff}}", "phone\r\n1\n\n"]).await;
     freeze_copies(&scene, &scene.lock, &next, ["", ""]).await;
     let copies = scene.ledger.load_copies(&scene.run).await.unwrap();
-    let mut starts = [0; 4];
+    let mut start = [0; 4];
     let mut first = copies.open_list().unwrap();
-    first.read_exact(&mut starts).unwrap();
+    first.read_exact(&mut start).unwrap();
     assert_eq!(read_copies(&copies), ["{\r\n\u{feff}}", "phone\r\n1\n\n"], "each reader starts at the beginning");
     let mut rest = String::new();
     first.read_to_string(&mut rest).unwrap();
-    assert_eq!((&starts, rest.as_str()), (b"phon", "e\r\n1\n\n"));
+    assert_eq!((&start, rest.as_str()), (b"phon", "e\r\n1\n\n"));
     assert_eq!(read_copies(&scene.ledger.load_copies(&next).await.unwrap()), ["", ""]);
 }
 
@@ -71,11 +71,11 @@ pub(super) async fn abandoned_start_leaves_only_the_copies_of_others(scene: Scen
     let mut other_copies = scene.ledger.prepare_copies(CopiesPurpose::NewRun(&other)).await.unwrap();
     other_copies.list_writer().unwrap().write_all(b"theirs").unwrap();
     // A start that is refused, and a start whose process is killed.
-    for killed in [false, true] {
-        let mut left = scene.ledger.prepare_copies(CopiesPurpose::NewRun(&scene.lock)).await.unwrap();
-        left.list_writer().unwrap().write_all(b"a much longer list").unwrap();
-        if killed {
-            std::mem::forget(left);
+    for is_killed in [false, true] {
+        let mut abandoned = scene.ledger.prepare_copies(CopiesPurpose::NewRun(&scene.lock)).await.unwrap();
+        abandoned.list_writer().unwrap().write_all(b"a much longer list").unwrap();
+        if is_killed {
+            std::mem::forget(abandoned);
         }
     }
     assert!(

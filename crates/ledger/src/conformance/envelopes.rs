@@ -72,10 +72,10 @@ pub(super) async fn inquiries_get_a_tenth_of_the_rate_while_messages_are_sent(sc
         scene.ledger.use_rate_limit(account, RateRequest::Inquiry { longest }).await.unwrap()
     };
     scene.port().reserve_rate(&account, 1).await.unwrap();
-    let SlotPermit::Granted { wait, next } = ask(&account).await else { panic!("no room") };
+    let SlotPermit::Granted { wait, next } = ask(&account).await else { panic!("the first inquiry was refused") };
     assert!(wait.time <= Duration::from_secs(2), "{wait:?} after one message");
     assert_eq!(next, Duration::from_secs(20), "a tenth of 0.5/s");
-    let SlotPermit::Later(wait) = ask(&account).await else { panic!("a second inquiry") };
+    let SlotPermit::Later(wait) = ask(&account).await else { panic!("a second inquiry was granted") };
     assert!(wait > Duration::from_secs(10) && wait <= next, "{wait:?}");
     assert!(scene.port().reserve_rate(&account, 1).await.unwrap().time <= Duration::from_secs(4), "after one inquiry");
     let reported = scene.ledger.list_rate_limits().await.unwrap();
@@ -177,29 +177,29 @@ pub(super) async fn pipeline_channels_are_recorded_by_row(scene: Scene) {
     let loaded: Vec<Vec<Chain>> =
         envelopes.iter().map(|envelope| envelope.rows.iter().map(|sent| envelope.chain(sent)).collect()).collect();
     assert_eq!(loaded[3], [one, one], "the operation type names the channels");
-    // Tables of the previous version have no column for channels.
+    // The tables of early versions have no column for channels.
     if loaded[0] != [Chain::UNKNOWN; 2] {
         assert_eq!(loaded[..3], chains);
     }
 }
 
 pub(super) async fn late_envelope_is_not_recorded_and_takes_no_slot(scene: Scene) {
-    let by = |envelope, seconds: i64, rate| {
+    let begin = |envelope, seconds: i64, rate| {
         let leave_by = Some(Timestamp::now() + SignedDuration::from_secs(seconds));
         let account = Allowance::new("account", rate);
         scene.ledger.begin_envelope(Intent { account, leave_by, ..scene.new_intent(envelope, scene.lease) })
     };
-    assert!(matches!(by(1, 0, None).await.unwrap(), Permit::TooLate(_)), "the deadline has passed");
-    assert!(
-        matches!(by(1, 100, Some(0.1)).await.unwrap(), Permit::Granted { envelope: 1, wait } if wait == SlotWait::NONE)
-    );
+    assert!(matches!(begin(1, 0, None).await.unwrap(), Permit::TooLate(_)), "the deadline has passed");
+    assert_eq!(begin(1, 100, Some(0.1)).await.unwrap(), granted(1));
     // The next slot is twenty seconds from now.
     let soon = Timestamp::now() + SignedDuration::from_secs(15);
     for _ in 0..3 {
-        let Permit::TooLate(at) = by(2, 10, Some(0.1)).await.unwrap() else { panic!("it would leave too late") };
+        let Permit::TooLate(at) = begin(2, 10, Some(0.1)).await.unwrap() else { panic!("it would be sent too late") };
         assert!(at > soon && at < soon + SignedDuration::from_secs(20), "the slot is still free: {at}");
     }
-    let Permit::Granted { envelope: 2, wait } = by(2, 100, Some(0.1)).await.unwrap() else { panic!("it may leave") };
+    let Permit::Granted { envelope: 2, wait } = begin(2, 100, Some(0.1)).await.unwrap() else {
+        panic!("it may be sent")
+    };
     assert!(wait.time > Duration::from_secs(15));
     assert_eq!(scene.ledger.list_envelope_summaries(scene.run.key).await.unwrap().len(), 2);
 }
@@ -254,12 +254,12 @@ pub(super) async fn concurrent_envelopes_match_sequential_envelopes(scene: Scene
             record.envelope,
             record.settled.iter().flat_map(|(_, outcomes)| outcomes.iter().map(RowState::from_outcome)),
         );
-        let late = number <= ENVELOPES;
+        let is_late = number <= ENVELOPES;
         let expected: Vec<RowState> = outcomes(number)
             .iter()
             .map(|outcome| match RowState::from_outcome(outcome) {
                 // An answer that nothing was sent proves nothing about a message already in doubt.
-                RowState::Planned if late => RowState::InDoubt,
+                RowState::Planned if is_late => RowState::InDoubt,
                 state => state,
             })
             .collect();

@@ -324,7 +324,7 @@ pub(super) async fn purged_run_cannot_be_claimed_or_drawn_from(scene: Scene) {
 
 /// Stores evidence for rows 2 to 4 and 7, in two blocks. Returns `false` if the ledger cannot store evidence.
 async fn store_consents(scene: &Scene) -> bool {
-    // The tables of the previous version cannot store this evidence.
+    // The tables of early versions cannot store this evidence.
     if !scene.ledger.properties().stores_consents {
         return false;
     }

@@ -16,7 +16,7 @@ pub(super) async fn guard_covers_every_number_that_might_have_a_message(scene: S
     let guarded: Vec<u32> = (2..=7).filter(|&row| numbers.contains(phone(row))).collect();
     assert_eq!(guarded, [2, 4, 6, 7], "accepted, in doubt, and an intent without an answer");
     let rows = scene.port().load_sent_rows(scene.run.key).await.unwrap();
-    assert_eq!(rows.iter().collect::<Vec<_>>(), guarded, "the rows that have them");
+    assert_eq!(rows.iter().collect::<Vec<_>>(), guarded, "the rows of these numbers");
 }
 
 pub(super) async fn guard_follows_events_and_decisions(scene: Scene) {
@@ -92,7 +92,7 @@ async fn was_sent(scene: &Scene, message: &str) -> bool {
 
 pub(super) async fn reservation_blocks_a_repeated_message_until_released(scene: Scene) {
     assert!(!was_sent(&scene, "380 Hi").await);
-    // Tables of the previous version do not support reservations.
+    // The tables of early versions do not support reservations.
     let Some(first) = reserve_place(&scene, "380 Hi", false).await else { return };
     let first = first.unwrap();
     assert!(was_sent(&scene, "380 Hi").await && !was_sent(&scene, "381 Hi").await);

@@ -49,7 +49,7 @@ async fn postgres(folder: &TempDir) -> Option<Arc<dyn Ledger>> {
     Some(Arc::new(PostgresLedger::open(&address, folder.path()).await.expect("a ledger")))
 }
 
-/// A new PostgreSQL ledger with the tables of the previous version, which some machines still use.
+/// A new PostgreSQL ledger with the tables of the previous version, which some machines might still use.
 async fn postgres_with_previous_tables(folder: &TempDir) -> Option<Arc<dyn Ledger>> {
     let address = PostgresAddress::parse(&Cluster::shared()?.create_database()).expect("an address");
     Some(Arc::new(PostgresLedger::open_previous_version(&address, folder.path()).await.expect("a ledger")))

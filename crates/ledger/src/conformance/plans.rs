@@ -87,8 +87,8 @@ pub(super) async fn run_is_opened_together_with_its_approval(scene: Scene) {
     assert!(ledger.open_run(first.key, Some(scene.run.key), Some("t1")).await.unwrap());
     assert!(!ledger.open_run(second.key, Some(first.key), Some("t1")).await.unwrap());
     let runs = ledger.list_runs(RunFilter::for_campaign("sale")).await.unwrap();
-    let standing: Vec<_> = runs.iter().map(|run| (run.key, run.progress)).collect();
-    assert_eq!(standing, [(scene.run.key, RunProgress::Replaced), (first.key, RunProgress::Open)]);
+    let progress: Vec<_> = runs.iter().map(|run| (run.key, run.progress)).collect();
+    assert_eq!(progress, [(scene.run.key, RunProgress::Replaced), (first.key, RunProgress::Open)]);
     let used = ledger.list_approvals(ApprovalFilter::Run(first.key)).await.unwrap();
     assert_eq!(used.len(), 1);
     assert_eq!(used[0].used.and_then(|used| used.run), Some(first.key));

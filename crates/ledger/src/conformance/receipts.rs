@@ -84,7 +84,7 @@ pub(super) async fn last_answers_and_unknown_channel_names_are_kept(scene: Scene
     };
     scene.ledger.store_receipts(vec![new]).await.unwrap();
     let stored = scene.ledger.load_receipts(scene.run.key, 0..9).await.unwrap().remove(0).1.remove(0).receipt;
-    // The previous version, which shares the tables, would treat this receipt as the failure of the message.
+    // An early version that still uses the tables would treat this receipt as the failure of the message.
     let shared = Receipt::new(ReceiptSource::Asked, Status::Unknown);
     assert!(stored == last || stored == shared, "{stored:?}");
 }
@@ -152,7 +152,7 @@ pub(super) async fn latest_figures_of_a_run_are_loaded(scene: Scene) {
     for figures in [vec![1, 0, 255], Vec::new(), vec![7; 100_000]] {
         scene.ledger.update_runs(vec![scene.run.key], RunUpdate::Figures(figures.clone())).await.unwrap();
         let loaded = scene.ledger.load_figures(scene.run.key).await.unwrap();
-        // Tables of the previous version have no column for figures.
+        // The tables of early versions cannot store figures.
         assert!(loaded.is_none_or(|loaded| loaded == figures));
     }
 }
@@ -246,19 +246,19 @@ pub(super) async fn manual_decision_ends_the_skip_of_its_rows(scene: Scene) {
     scene.settle_envelope(1, [rejected(), in_doubt()]).await;
     let skipped = RowUpdate::Skipped { rows: [2, 3, 5].map(Row::new).to_vec(), reason: EXPIRED };
     scene.ledger.update_rows(scene.lease, skipped).await.unwrap();
-    let out = async || {
+    let are_skipped = async || {
         let excluded = scene.ledger.load_excluded_rows(scene.run.key).await.unwrap();
         [2, 3, 5].map(|row| excluded.find_reason(Row::new(row)).is_some())
     };
     let by = Author::Policy("on_in_doubt: resend_if_not_found".into());
     scene.record_events(scene.lease, vec![event(3, 1, RowChange::SendAgain { by, why: None })]).await;
-    assert_eq!(out().await, [true; 3], "a rule of the campaign ends no skip");
+    assert_eq!(are_skipped().await, [true; 3], "a rule of the campaign ends no skip");
     scene.record_events(scene.lease, vec![event(3, 1, send_again())]).await;
-    assert_eq!(out().await, [true, false, true]);
+    assert_eq!(are_skipped().await, [true, false, true]);
     let rows = vec![RetriedRow { row: Row::new(2), envelope: 1 }];
     let order = RetryOrder { rows, by: author(), random: 7 };
     scene.ledger.update_rows(scene.lease, RowUpdate::Retry(order)).await.unwrap();
-    assert_eq!(out().await, [false, false, true]);
+    assert_eq!(are_skipped().await, [false, false, true]);
     assert_eq!(scene.row_states().await, [Some(RowState::Planned), Some(RowState::Planned), None, None]);
 }
 

@@ -99,7 +99,7 @@ pub(super) async fn approval_rules_keep_their_order(scene: Scene) {
         scene.ledger.store_record(PlanRecord::Rule(rule.clone())).await.unwrap();
     }
     let found = scene.port().list_approval_rules().await.unwrap();
-    // Tables of the previous version have no place for rules.
+    // The tables of early versions cannot store rules.
     assert!(found.is_empty() || found == rules, "{found:?}");
 }
 
@@ -146,7 +146,7 @@ pub(super) async fn message_identifier_leads_to_its_run_and_row(scene: Scene) {
         assert_eq!(find(id).await, Some(MessageOrigin { run, row: Row::new(row) }));
     }
     for id in [run.ids.id_for_row(Row::HEADER), run.ids.id_for_row(Row::new(12)), MessageId::new(7)] {
-        assert_eq!(find(id).await, None, "{id:?} is of no message");
+        assert_eq!(find(id).await, None, "{id:?} belongs to no message");
     }
 }
 

@@ -150,10 +150,10 @@ pub(super) async fn only_an_occurrence_with_an_unopened_run_is_abandoned(scene: 
     let lost = fire(ledger, &new_run(2), &first, moment(1)).await.expect("it is not recorded");
     let sent = fire(ledger, &new_run(3), &second, moment(2)).await.expect("it is not recorded");
     ledger.open_run(sent.key, None, None).await.unwrap();
-    for (key, day, given_up) in [(&first, 1, true), (&first, 1, false), (&second, 2, false), (&third, 3, false)] {
+    for (key, day, is_abandoned) in [(&first, 1, true), (&first, 1, false), (&second, 2, false), (&third, 3, false)] {
         assert_eq!(
             skip_if(ledger, key, moment(day), ("missed", SkipCondition::RunNotOpened)).await,
-            given_up,
+            is_abandoned,
             "{key:?}"
         );
     }

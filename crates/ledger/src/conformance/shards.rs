@@ -35,8 +35,8 @@ impl Scene {
 
     /// Begins an envelope of these rows.
     async fn begin_rows(&self, lease: Lease, rows: &[u32]) -> Permit {
-        let intents = rows.iter().flat_map(|row| single_intent(lease, *row).rows);
-        let intent = Intent { rows: intents.collect(), ..single_intent(lease, rows[0]) };
+        let sent_rows = rows.iter().flat_map(|row| single_intent(lease, *row).rows);
+        let intent = Intent { rows: sent_rows.collect(), ..single_intent(lease, rows[0]) };
         self.ledger.begin_envelope(intent).await.unwrap()
     }
 

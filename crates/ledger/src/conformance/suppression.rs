@@ -190,12 +190,12 @@ pub(super) async fn policy_of_a_run_decides_which_opt_outs_apply(scene: Scene) {
         .await
         .unwrap();
     let remote = SuppressionPolicy::default();
-    let out = |rows: &[u32]| Permit::OptedOut(rows.iter().copied().map(Row::new).collect());
+    let opted_out = |rows: &[u32]| Permit::OptedOut(rows.iter().copied().map(Row::new).collect());
     let scene = with_policy(scene, remote).await;
-    assert_eq!(scene.begin_envelope(1, scene.lease).await, out(&[2]));
+    assert_eq!(scene.begin_envelope(1, scene.lease).await, opted_out(&[2]));
     assert_eq!(scene.begin_envelope(2, scene.lease).await, granted(1), "another campaign's opt-out");
     let scene = with_policy(scene, SuppressionPolicy { loopback: true, ..remote }).await;
-    assert_eq!(scene.begin_envelope(1, scene.lease).await, out(&[2, 3]));
+    assert_eq!(scene.begin_envelope(1, scene.lease).await, opted_out(&[2, 3]));
     let scene = with_policy(scene, SuppressionPolicy::SERVICE).await;
     assert_eq!(scene.begin_envelope(1, scene.lease).await, granted(1));
     let now = scene.reload_run().await;

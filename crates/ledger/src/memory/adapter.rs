@@ -29,7 +29,7 @@ pub struct MemoryLedger {
     held_names: Arc<Mutex<HashSet<String>>>,
     copies: CopyStore,
     /// The envelope numbers of each read.
-    read: Mutex<Vec<RangeInclusive<u32>>>,
+    envelope_reads: Mutex<Vec<RangeInclusive<u32>>>,
     clock: fn() -> Timestamp,
     /// Whether another process holds the write lock.
     busy: AtomicBool,
@@ -39,30 +39,31 @@ impl MemoryLedger {
     /// A ledger with these contents.
     pub fn new(contents: LedgerContents, clock: fn() -> Timestamp) -> Self {
         let (contents, held_names, copies) = (Mutex::new(contents), Arc::default(), CopyStore::default());
-        Self { contents, held_names, copies, read: Mutex::default(), clock, busy: AtomicBool::default() }
+        let (envelope_reads, busy) = (Mutex::default(), AtomicBool::default());
+        Self { contents, held_names, copies, envelope_reads, clock, busy }
     }
 
     /// Simulates another process that holds the write lock (`true`) or releases it (`false`).
-    pub fn set_busy(&self, busy: bool) {
-        self.busy.store(busy, Ordering::Relaxed);
+    pub fn set_busy(&self, is_busy: bool) {
+        self.busy.store(is_busy, Ordering::Relaxed);
     }
 
     /// Returns the ranges of envelope numbers that were loaded since the last call.
     pub fn take_envelope_reads(&self) -> Vec<RangeInclusive<u32>> {
-        std::mem::take(&mut *self.read.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.envelope_reads.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Locks a name. `None` if the name is already locked.
     fn try_lock_name(&self, name: String) -> Option<HeldName> {
-        let free = self.held_names.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone());
-        free.then(|| HeldName { held_names: Arc::clone(&self.held_names), name })
+        let is_free = self.held_names.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone());
+        is_free.then(|| HeldName { held_names: Arc::clone(&self.held_names), name })
     }
 
     /// Locks the first free place.
     pub(super) fn lock_first_free_place(&self, campaign: &str, account: &str) -> (u32, HeldName) {
-        let free =
+        let locked =
             (0..).find_map(|place| Some((place, self.try_lock_name(run::place_name(campaign, account, place))?)));
-        free.expect("there is always another place")
+        locked.expect("there is always another place")
     }
 
     pub(super) fn is_name_locked(&self, name: &str) -> bool {
@@ -287,7 +288,7 @@ impl Ledger for MemoryLedger {
 
     fn load_envelopes(&self, run: RunId, filter: EnvelopeFilter) -> LedgerFuture<'_, Vec<EnvelopeRecord>> {
         if let EnvelopeFilter::Numbers(numbers) = &filter {
-            self.read.lock().unwrap_or_else(PoisonError::into_inner).push(numbers.clone());
+            self.envelope_reads.lock().unwrap_or_else(PoisonError::into_inner).push(numbers.clone());
         }
         self.read_contents(move |contents| contents.load_envelopes(run, &filter))
     }

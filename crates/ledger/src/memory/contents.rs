@@ -83,8 +83,8 @@ impl LedgerContents {
         if new.live && new.suppression.loopback {
             self.hosts.entry(new.gateway.clone()).or_insert_with(|| LOOPBACK.to_owned());
         }
-        let same = self.stored_runs().filter(|stored| stored.run.campaign == new.campaign);
-        let number = same.map(|stored| stored.run.number).max().unwrap_or(0) + 1;
+        let of_campaign = self.stored_runs().filter(|stored| stored.run.campaign == new.campaign);
+        let number = of_campaign.map(|stored| stored.run.number).max().unwrap_or(0) + 1;
         let len = u64::from(new.last_row.get()) + 2;
         let ids = self.find_free_ids(new.began_at.as_microsecond(), new.random, len)?;
         let key = RunId(self.stored_runs.keys().next_back().map_or(0, |last| last.0) + 1);
@@ -148,7 +148,7 @@ impl LedgerContents {
             RunUpdate::Inquiries(inquiries) => {
                 stored.inquiries.extend(inquiries.into_iter().map(|inquiry| (inquiry.row, inquiry)));
             }
-            RunUpdate::Consents(blocks) => self.keep_consents(run, &blocks)?,
+            RunUpdate::Consents(blocks) => self.store_consents(run, &blocks)?,
             RunUpdate::RowsErased => stored.rows_to_forget.clear(),
         }
         Ok(true)
@@ -212,14 +212,15 @@ impl LedgerContents {
         if let Some(refusal) = self.list_draw_refusals(now, shared, request)?.into_iter().next() {
             return Ok(Err(refusal));
         }
-        let same = |run: &Run| (&run.campaign, &run.account) == (&shared.campaign, &shared.account);
+        let shares_places = |run: &Run| (&run.campaign, &run.account) == (&shared.campaign, &shared.account);
         self.stored_runs
             .values_mut()
-            .filter(|stored| same(&stored.run))
+            .filter(|stored| shares_places(&stored.run))
             .for_each(|stored| stored.release_block(at, place));
         let latest = self.stored_runs.values().rfind(|stored| shared.matches(&stored.run));
-        let last = |run: &Run| run.blocks.last().map(|block| block.rows.last);
-        let next = latest.and_then(|stored| Some((stored.run.key, next_rows(&stored.run, last(&stored.run), rows)?)));
+        let last_drawn = |run: &Run| run.blocks.last().map(|block| block.rows.last);
+        let next =
+            latest.and_then(|stored| Some((stored.run.key, next_rows(&stored.run, last_drawn(&stored.run), rows)?)));
         let (run, rows) = match next {
             Some(next) => next,
             None => {
@@ -265,11 +266,11 @@ impl LedgerContents {
         Ok(list_refusals(is_id_taken, next.map(timestamp_from_micros).transpose()?))
     }
 
-    /// The times when blocks were drawn for a gateway profile, in ascending order.
+    /// The times when blocks of a campaign were drawn through a gateway profile, in ascending order.
     fn list_draw_times(&self, shared: &SharedRun) -> Vec<i64> {
-        let same = |run: &Run| (&run.campaign, &run.gateway) == (&shared.campaign, &shared.gateway);
-        let mut drawn: Vec<i64> =
-            self.stored_runs().filter(|stored| same(&stored.run)).flat_map(|stored| stored.drawn_at.clone()).collect();
+        let shares_limit = |run: &Run| (&run.campaign, &run.gateway) == (&shared.campaign, &shared.gateway);
+        let counted = self.stored_runs().filter(|stored| shares_limit(&stored.run));
+        let mut drawn: Vec<i64> = counted.flat_map(|stored| stored.drawn_at.clone()).collect();
         drawn.sort_unstable();
         drawn
     }
@@ -445,18 +446,15 @@ impl LedgerContents {
     /// The rows of an intent that caps suppress.
     pub(super) fn find_capped_rows(&self, now: i64, intent: &Intent) -> Result<Vec<Row>, LedgerError> {
         let run = &self.stored_run(intent.lease.run)?.run;
-        match intent.bounds.as_deref().filter(|bounds| !bounds.caps.is_empty() && counts_for_caps(run)) {
-            None => Ok(Vec::new()),
-            Some(bounds) => {
-                let mut messages = self.prior_messages(run.suppression.loopback, Some(run.key));
-                for sent in &intent.rows {
-                    // Messages that were sent before the number was forgotten still count.
-                    let hash = self.opt_outs.forgotten_form(sent.to).and_then(|hash| messages.get(&hash)).cloned();
-                    messages.entry(sent.to).or_default().extend(hash.into_iter().flatten());
-                }
-                Ok(find_capped_rows(bounds, now, &intent.rows, messages))
-            }
+        let bounds = intent.bounds.as_deref().filter(|bounds| !bounds.caps.is_empty() && counts_for_caps(run));
+        let Some(bounds) = bounds else { return Ok(Vec::new()) };
+        let mut messages = self.prior_messages(run.suppression.loopback, Some(run.key));
+        for sent in &intent.rows {
+            // Messages that were sent before the number was forgotten still count.
+            let forgotten = self.opt_outs.forgotten_form(sent.to).and_then(|hash| messages.get(&hash)).cloned();
+            messages.entry(sent.to).or_default().extend(forgotten.into_iter().flatten());
         }
+        Ok(find_capped_rows(bounds, now, &intent.rows, messages))
     }
 
     /// The messages to each number that count towards caps, either through gateways on loopback or through other
@@ -473,9 +471,9 @@ impl LedgerContents {
     }
 
     pub fn capped_numbers(&self, now: i64, caps: &[FrequencyCap], loopback: bool) -> NumberSet {
-        let times = |messages: &[PriorMessage]| messages.iter().map(|message| message.at).collect::<Vec<i64>>();
+        let list_times = |messages: &[PriorMessage]| messages.iter().map(|message| message.at).collect::<Vec<i64>>();
         let messages = self.prior_messages(loopback, None).into_iter();
-        let capped = messages.filter(|(_, sent)| !caps_allow(caps, now, &times(sent))).map(|(to, _)| to.to_u64());
+        let capped = messages.filter(|(_, sent)| !caps_allow(caps, now, &list_times(sent))).map(|(to, _)| to.to_u64());
         NumberSet::new(capped.collect(), self.opt_outs.key())
     }
 
@@ -487,13 +485,13 @@ impl LedgerContents {
     ) -> Result<Option<Permit>, LedgerError> {
         let Some(bounds) = &intent.bounds else { return Ok(None) };
         let run = &self.stored_run(intent.lease.run)?.run;
-        let (sharers, rows) =
-            (|| self.stored_runs().filter(|stored| share_budget(run, &stored.run)), intent.rows.len());
-        let used = sharers().map(StoredRun::total_spending).fold(Spending::default(), Spending::add_spending);
+        let rows = intent.rows.len();
+        let runs_in_scope = || self.stored_runs().filter(|stored| share_budget(run, &stored.run));
+        let used = runs_in_scope().map(StoredRun::total_spending).fold(Spending::default(), Spending::add_spending);
         let mut exceeded = find_exceeded_budget(&bounds.budget, used, rows, &intent.costs);
         if let Some(per_day) = &bounds.per_day {
             let mut sent_by_day = BTreeMap::new();
-            let days = sharers().flat_map(|stored| stored.count_by_day(per_day));
+            let days = runs_in_scope().flat_map(|stored| stored.count_by_day(per_day));
             days.for_each(|(day, count)| *sent_by_day.entry(day).or_default() += count);
             exceeded = tighter_bound(
                 exceeded,
@@ -530,8 +528,8 @@ impl LedgerContents {
 
     fn reserve_inquiry(&mut self, now: i64, account: &Allowance, longest_wait: Duration) -> SlotPermit {
         let inquiries = inquiry_account_name(&account.name);
-        let limit = |name: &str| self.rate_limits.get(name).copied().unwrap_or_default();
-        let before = InquiryRateLimit { account: limit(&account.name), inquiries: limit(&inquiries) };
+        let find_limit = |name: &str| self.rate_limits.get(name).copied().unwrap_or_default();
+        let before = InquiryRateLimit { account: find_limit(&account.name), inquiries: find_limit(&inquiries) };
         let (after, permit) = before.reserve_inquiry(now, account.rate, longest_wait);
         if after != before {
             self.rate_limits.insert(account.name.to_string(), after.account);

@@ -34,15 +34,15 @@ impl CopyStore {
 
     /// The copies of runs that are not in `known`.
     pub(super) fn list_stray_copies(&self, known: &[String]) -> Vec<StrayCopies> {
-        let stray = |(run, stored): (&String, &StoredCopies)| StrayCopies {
+        let to_stray = |(run, stored): (&String, &StoredCopies)| StrayCopies {
             run: run.clone(),
             place: format!("the memory of {run}"),
             inputs: Some(stored.inputs.clone()),
         };
-        self.with_stored(|stored| stored.iter().filter(|(run, _)| !known.contains(run)).map(stray).collect())
+        self.with_stored(|stored| stored.iter().filter(|(run, _)| !known.contains(run)).map(to_stray).collect())
     }
 
-    /// Discards the copies of a run that is missing from the ledger.
+    /// Discards the copies of a run. Returns a placeholder for their new location.
     pub(super) fn set_aside(&self, run: &str) -> String {
         self.with_stored(|stored| stored.remove(run));
         "nowhere".to_owned()

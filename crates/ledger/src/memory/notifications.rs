@@ -22,7 +22,7 @@ pub(super) struct QueuedNotification {
 
 impl QueuedNotification {
     /// Erases a number from the text of the notification.
-    pub(super) fn forget(&mut self, forgotten: NumberErasure) {
+    pub(super) fn erase_number(&mut self, forgotten: NumberErasure) {
         forgotten.erase_from_notification(&mut self.notification.content);
     }
 
@@ -70,15 +70,15 @@ impl LedgerContents {
         let recent: BTreeSet<_> = self
             .notifications
             .iter()
-            .filter(|one| one.finished.as_ref().is_some_and(is_recent))
+            .filter(|queued| queued.finished.as_ref().is_some_and(is_recent))
             .map(QueuedNotification::group_key)
             .collect();
         let due = self
             .notifications
             .iter()
-            .filter(|one| one.is_free(now) && one.next_at <= now)
+            .filter(|queued| queued.is_free(now) && queued.next_at <= now)
             .map(QueuedNotification::group_key);
-        Ok(due.filter(|one| !recent.contains(one)).collect())
+        Ok(due.filter(|group| !recent.contains(group)).collect())
     }
 
     pub fn take_notifications(
@@ -89,25 +89,25 @@ impl LedgerContents {
     ) -> Result<Vec<Notification>, LedgerError> {
         let (due, now) = (self.list_due_groups(now, interval)?, timestamp_from_micros(now)?);
         let notifications =
-            self.notifications.iter_mut().filter(|one| one.is_free(now) && due.contains(&one.group_key()));
+            self.notifications.iter_mut().filter(|queued| queued.is_free(now) && due.contains(&queued.group_key()));
         Ok(notifications
-            .map(|one| {
-                one.taken_until = now.checked_add(to_signed(reserved_for)).ok();
-                one.notification.attempts += 1;
-                one.notification.clone()
+            .map(|queued| {
+                queued.taken_until = now.checked_add(to_signed(reserved_for)).ok();
+                queued.notification.attempts += 1;
+                queued.notification.clone()
             })
             .collect())
     }
 
     fn record_attempt(&mut self, now: i64, keys: &[i64], outcome: NotificationOutcome) -> Result<(), LedgerError> {
         let now = timestamp_from_micros(now)?;
-        for one in self.notifications.iter_mut().filter(|one| keys.contains(&one.notification.key)) {
-            one.taken_until = None;
+        for queued in self.notifications.iter_mut().filter(|queued| keys.contains(&queued.notification.key)) {
+            queued.taken_until = None;
             match outcome {
-                NotificationOutcome::Sent => one.finished = Some((now, true)),
-                NotificationOutcome::GivenUp => one.finished = Some((now, false)),
+                NotificationOutcome::Sent => queued.finished = Some((now, true)),
+                NotificationOutcome::GivenUp => queued.finished = Some((now, false)),
                 NotificationOutcome::RetryAfter(wait) => {
-                    one.next_at = now.checked_add(to_signed(wait)).unwrap_or(Timestamp::MAX)
+                    queued.next_at = now.checked_add(to_signed(wait)).unwrap_or(Timestamp::MAX)
                 }
             }
         }

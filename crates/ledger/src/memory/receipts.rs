@@ -14,7 +14,7 @@ impl LedgerContents {
     pub fn store_receipts(&mut self, now: i64, receipts: Vec<NewReceipt>) -> Result<Vec<ReceiptOutcome>, LedgerError> {
         let at = Timestamp::from_millisecond(now.div_euclid(1_000)).unwrap_or(Timestamp::MAX);
         let (mut opted_out, mut opted_in) = (Vec::new(), Vec::new());
-        let keep = |mut new: NewReceipt| {
+        let store = |mut new: NewReceipt| {
             let stored = self.stored_run_mut(new.run)?;
             let is_purged = stored.run.purged_at.is_some();
             if !is_purged && stored.forgotten.contains(new.row.get()) {
@@ -22,21 +22,21 @@ impl LedgerContents {
             }
             new.limit_wish_times(stored.receipts.get(&new.row).map_or(&[], Vec::as_slice));
             let NewReceipt { run: _, row, order, receipt, opt_out, opt_in } = new;
-            // An opt-out is recorded even if its receipt is not stored.
+            // Opt-outs and opt-ins count even if their receipts are not stored.
             opted_out.extend(opt_out);
             opted_in.extend(opt_in);
             if is_purged {
                 return Ok(ReceiptOutcome::Known);
             }
-            let reception = add_receipt(stored.receipts.entry(row).or_default(), StoredReceipt { order, at, receipt });
-            stored.run.receipts += u64::from(reception == ReceiptOutcome::Stored);
-            Ok(reception)
+            let outcome = add_receipt(stored.receipts.entry(row).or_default(), StoredReceipt { order, at, receipt });
+            stored.run.receipts += u64::from(outcome == ReceiptOutcome::Stored);
+            Ok(outcome)
         };
-        let receptions = receipts.into_iter().map(keep).collect();
+        let outcomes = receipts.into_iter().map(store).collect();
         self.opt_outs.drop_ended_opt_outs(&mut opted_out);
         self.opt_outs.add_opt_outs(opted_out);
         self.opt_outs.end_opt_outs(opted_in);
-        receptions
+        outcomes
     }
 
     pub fn load_receipts(&self, run: RunId, rows: Range<u32>) -> Vec<RowReceipts> {

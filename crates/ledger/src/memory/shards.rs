@@ -17,7 +17,7 @@ use campaign_core::domain::Row;
 pub(super) struct DrawnShard {
     place: u32,
     pub(super) rows: RowSpan,
-    /// The fencing token of its worker. `None` once it is complete.
+    /// The fencing token of its worker. `None` once the shard is complete.
     epoch: Option<Epoch>,
     worker: String,
     drawn_at: i64,
@@ -154,16 +154,16 @@ impl LedgerContents {
         is_taken: impl Fn(u32) -> bool,
     ) -> Result<Vec<OwnedBlock>, LedgerError> {
         let stored = self.stored_run(run)?;
-        let single = |(place, block): (&u32, &Lease)| {
+        let to_single_block = |(place, block): (&u32, &Lease)| {
             Ok(OwnedBlock { rows: block.rows, place: *place, worker: None, drawn_at: None })
         };
-        let shard = |shard: &DrawnShard| {
+        let to_shard_block = |shard: &DrawnShard| {
             let (worker, drawn_at) = (Some(shard.worker.clone()), Some(timestamp_from_micros(shard.drawn_at)?));
             Ok(OwnedBlock { rows: shard.rows, place: shard.place, worker, drawn_at })
         };
-        let singles = stored.blocks.iter().filter(|(place, _)| is_taken(**place)).map(single);
+        let singles = stored.blocks.iter().filter(|(place, _)| is_taken(**place)).map(to_single_block);
         let drawn = stored.shards.iter().filter(|shard| shard.epoch.is_some() && is_taken(shard.place));
-        singles.chain(drawn.map(shard)).collect()
+        singles.chain(drawn.map(to_shard_block)).collect()
     }
 }
 

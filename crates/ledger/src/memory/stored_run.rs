@@ -32,7 +32,7 @@ pub struct StoredRun {
     pub receipts: BTreeMap<Row, Vec<StoredReceipt>>,
     /// The evidence of consent, by row.
     pub(super) consents: BTreeMap<Row, ConsentEvidence>,
-    /// The last block of each place.
+    /// The leased block of each place.
     pub(super) blocks: BTreeMap<u32, Lease>,
     /// The drawn shards since the run was sharded, in row order.
     pub(super) shards: Vec<DrawnShard>,
@@ -40,7 +40,7 @@ pub struct StoredRun {
     pub(super) forgotten: RoaringBitmap,
     /// The rows of forgotten numbers that copies and results still contain.
     pub(super) rows_to_forget: RoaringBitmap,
-    /// The hashes of the cancelled numbers that were forgotten, or that the run had when it was purged.
+    /// The hashes of cancelled numbers: of forgotten numbers, and of all cancelled numbers once the run is purged.
     pub(super) cancelled: RoaringTreemap,
     /// The records before the purge, with hashed numbers. Used for guards and counts.
     remains: Option<Box<StoredRun>>,
@@ -213,8 +213,8 @@ impl StoredRun {
 
     /// The part of the edition's budget that this run used.
     pub(super) fn total_spending(&self) -> Spending {
-        let spending = |message: &CountedMessage| Spending { recipients: 1, cost: message.cost };
-        self.counted_messages().iter().map(spending).fold(Spending::default(), Spending::add_spending)
+        let to_spending = |message: &CountedMessage| Spending { recipients: 1, cost: message.cost };
+        self.counted_messages().iter().map(to_spending).fold(Spending::default(), Spending::add_spending)
     }
 
     /// The number of messages of the run that were sent on each day.
@@ -231,10 +231,10 @@ impl StoredRun {
         if !counts_for_caps(&self.run) {
             return Vec::new();
         }
-        let prior = |message: CountedMessage| {
+        let to_prior = |message: CountedMessage| {
             (message.to, PriorMessage { at: message.begun_at.as_microsecond(), row: Some(message.row) })
         };
-        self.counted_messages().into_iter().map(prior).collect()
+        self.counted_messages().into_iter().map(to_prior).collect()
     }
 
     /// The messages that count towards limits.
@@ -243,17 +243,17 @@ impl StoredRun {
         let mut messages = CountedMessages::new(RowEvents::new(stored.events.clone(), self.run.endpoint));
         let mut counted: Vec<_> =
             stored.envelopes.values().flat_map(|envelope| messages.add_envelope(envelope)).collect();
-        let proven = |(row, receipts): (&Row, &Vec<_>)| messages.find_proven_messages(*row, receipts);
-        counted.extend(stored.receipts.iter().flat_map(proven));
+        let find_proven = |(row, receipts): (&Row, &Vec<_>)| messages.find_proven_messages(*row, receipts);
+        counted.extend(stored.receipts.iter().flat_map(find_proven));
         counted
     }
 
     pub fn envelope_summaries(&self) -> Vec<EnvelopeSummary> {
-        let summary = |record: &EnvelopeRecord| {
+        let summarize = |record: &EnvelopeRecord| {
             let RowSpan { first, last } = covering_span(&record.rows)?;
             Some(EnvelopeSummary { envelope: record.envelope, first, last })
         };
-        self.envelopes.values().filter_map(summary).collect()
+        self.envelopes.values().filter_map(summarize).collect()
     }
 }
 

@@ -39,7 +39,7 @@ impl ListedOptOut {
         self.end.is_none()
     }
 
-    /// Keeps the latest of these opt-outs that repeats this one.
+    /// Keeps the latest of these opt-outs as the repetition, if it is later than this opt-out.
     fn keep_repetition(&mut self, opt_outs: impl IntoIterator<Item = OptOut>) {
         for new in opt_outs {
             if new.at > self.repetition.as_ref().unwrap_or(&self.opt_out).at {
@@ -109,7 +109,7 @@ impl OptOutList {
 
     /// Adds opt-outs.
     pub fn add_opt_outs(&mut self, opt_outs: Vec<OptOut>) -> Additions {
-        let (few, mut additions) = (opt_outs.len() <= Additions::MAX_LISTED, Additions::default());
+        let (are_few, mut additions) = (opt_outs.len() <= Additions::MAX_LISTED, Additions::default());
         for mut opt_out in opt_outs {
             opt_out.who = self.as_listed(opt_out.who);
             let mut replaced = Vec::new();
@@ -122,7 +122,7 @@ impl OptOutList {
             match known {
                 Some(known) => {
                     additions.already += 1;
-                    additions.known.extend(Some(known.opt_out.clone()).filter(|_| few));
+                    additions.known.extend(Some(known.opt_out.clone()).filter(|_| are_few));
                     known.keep_repetition([opt_out]);
                 }
                 None => {
@@ -161,19 +161,19 @@ impl OptOutList {
     /// is put on the list.
     pub(super) fn end_opt_outs(&mut self, mut opted_in: Vec<OptIn>) {
         opted_in.iter_mut().for_each(|opt_in| opt_in.who = self.as_listed(opt_in.who));
-        let (mut ended, mut stay) = (false, Vec::new());
+        let (mut has_ended, mut later) = (false, Vec::new());
         for known in self.records.iter_mut().filter(|known| known.is_active()) {
             let Some(opt_in) = OptIn::find_latest(&opted_in, &known.opt_out) else { continue };
-            stay.extend(known.repetition.take().filter(|repetition| !opt_in.ends(repetition)));
+            later.extend(known.repetition.take().filter(|repetition| !opt_in.ends(repetition)));
             known.end(opt_in.at, &opt_in.source, &opt_in.reason);
-            ended = true;
+            has_ended = true;
         }
-        self.add_opt_outs(stay);
-        self.version += u64::from(ended);
+        self.add_opt_outs(later);
+        self.version += u64::from(has_ended);
     }
 
-    /// Replaces each number with its hash if the list contains the hash, and drops opt-outs by reply that a later
-    /// opt-in has already ended.
+    /// Replaces each number with its hash if the list contains the hash, and drops opt-outs that a later opt-in has
+    /// already ended.
     pub(super) fn drop_ended_opt_outs(&self, opt_outs: &mut Vec<OptOut>) {
         opt_outs.iter_mut().for_each(|new| new.who = self.as_listed(new.who));
         opt_outs.retain(|new| {
@@ -183,11 +183,11 @@ impl OptOutList {
 
     /// The rows of an envelope whose recipients opted out of this run's messages.
     pub(super) fn find_opted_out_rows(&self, run: &Run, rows: &[SentRow]) -> Vec<Row> {
-        let is_out = |sent: &&SentRow| {
+        let is_suppressed = |sent: &&SentRow| {
             let addressee = self.as_listed(sent.to);
-            self.iter_active().any(|out| out.who == addressee && run.is_suppressed_by(out))
+            self.iter_active().any(|opt_out| opt_out.who == addressee && run.is_suppressed_by(opt_out))
         };
-        rows.iter().filter(is_out).map(|sent| sent.row).collect()
+        rows.iter().filter(is_suppressed).map(|sent| sent.row).collect()
     }
 }
 
@@ -245,15 +245,15 @@ impl OptOutList {
             .take(at_most as usize)
             .collect();
         let next = part.last().filter(|_| part.len() >= at_most as usize).map(|(key, _)| *key);
-        let record = |(_, opt_out): (i64, &OptOut)| OptOutRecord { opt_out: opt_out.clone(), end: None };
-        OptOutPage { entries: part.into_iter().map(record).collect(), next }
+        let to_record = |(_, opt_out): (i64, &OptOut)| OptOutRecord { opt_out: opt_out.clone(), end: None };
+        OptOutPage { entries: part.into_iter().map(to_record).collect(), next }
     }
 
     fn list_for_number(&self, phone: Phone, matches_end: impl Fn(&Option<OptOutEnd>) -> bool) -> OptOutPage {
         let addressee = self.as_listed(phone.into());
         let found = self.records.iter().filter(|known| known.opt_out.who == addressee && matches_end(&known.end));
-        let record = |known: &ListedOptOut| OptOutRecord { opt_out: known.opt_out.clone(), end: known.end.clone() };
-        OptOutPage { entries: found.map(record).collect(), next: None }
+        let to_record = |known: &ListedOptOut| OptOutRecord { opt_out: known.opt_out.clone(), end: known.end.clone() };
+        OptOutPage { entries: found.map(to_record).collect(), next: None }
     }
 
     /// The numbers that opted out because of the run with this name.
@@ -286,8 +286,10 @@ impl LedgerContents {
             let inquiries = stored.inquiries.iter_mut().filter(|(row, _)| has_row(row));
             inquiries.for_each(|(_, inquiry)| forgotten.erase_from_inquiry(inquiry));
             stored.consents.retain(|row, _| !has_row(row));
-            let out = stored.excluded.rows();
-            (&rows - out).iter().for_each(|row| stored.excluded.insert(Row::new(row), RowState::Skipped, OPTED_OUT));
+            let excluded = stored.excluded.rows();
+            (&rows - excluded)
+                .iter()
+                .for_each(|row| stored.excluded.insert(Row::new(row), RowState::Skipped, OPTED_OUT));
             stored.forgotten |= &rows;
             stored.rows_to_forget |= rows;
         }
@@ -296,10 +298,10 @@ impl LedgerContents {
         }
         let stored_runs: Vec<RunId> = self.stored_runs().map(|stored| stored.run.key).collect();
         for run in stored_runs {
-            let stopped = &mut self.stored_run_mut(run)?.run.stop_reason;
-            *stopped = stopped.take().map(|text| forgotten.erase_from_text(&text));
+            let reason = &mut self.stored_run_mut(run)?.run.stop_reason;
+            *reason = reason.take().map(|text| forgotten.erase_from_text(&text));
         }
-        self.notifications.iter_mut().for_each(|waiting| waiting.forget(forgotten));
+        self.notifications.iter_mut().for_each(|queued| queued.erase_number(forgotten));
         Ok(())
     }
 
@@ -349,7 +351,7 @@ impl ConsentStore for MemoryLedger {
 }
 
 impl LedgerContents {
-    pub(super) fn keep_consents(&mut self, run: RunId, blocks: &[ConsentBlock]) -> Result<(), LedgerError> {
+    pub(super) fn store_consents(&mut self, run: RunId, blocks: &[ConsentBlock]) -> Result<(), LedgerError> {
         let stored = self.stored_run_mut(run)?;
         for block in blocks {
             let evidence = block.span().into_iter().flat_map(|span| block.list_evidence(span));

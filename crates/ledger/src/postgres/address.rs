@@ -70,15 +70,16 @@ impl PostgresAddress {
             return Err(PostgresAddressError::UnknownParameter(key.into_owned()));
         }
         let mut options = PgConnectOptions::from_str(url).map_err(|_| PostgresAddressError::Unreadable)?;
-        let says_how = parsed.query_pairs().any(|(key, _)| key == "sslmode") || std::env::var_os("PGSSLMODE").is_some();
-        if !says_how && !is_local(&options) {
+        let has_ssl_mode =
+            parsed.query_pairs().any(|(key, _)| key == "sslmode") || std::env::var_os("PGSSLMODE").is_some();
+        if !has_ssl_mode && !is_local(&options) {
             options = options.ssl_mode(PgSslMode::VerifyFull);
         }
         let display_name = format_address(&options);
         // Connection poolers reject parameters that they do not know.
         let options = options.extra_float_digits(None).application_name("campaign").disable_statement_logging();
-        let repeatable = remove_password(&mut parsed);
-        Ok(Self { options, display_name, url_without_password: repeatable, reached: Arc::default() })
+        let url_without_password = remove_password(&mut parsed);
+        Ok(Self { options, display_name, url_without_password, reached: Arc::default() })
     }
 
     /// The connection options.
@@ -116,8 +117,8 @@ impl fmt::Debug for PostgresAddress {
 /// Whether the server is on this machine.
 fn is_local(options: &PgConnectOptions) -> bool {
     let host = options.get_host().trim_matches(['[', ']']);
-    let by_name = host == "localhost" || host.starts_with('/') || options.get_socket().is_some();
-    by_name || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    let is_local_name = host == "localhost" || host.starts_with('/') || options.get_socket().is_some();
+    is_local_name || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 fn remove_password(url: &mut Url) -> String {
@@ -154,7 +155,7 @@ mod tests {
 
     #[test]
     fn address_is_shown_without_its_password() {
-        for (url, display_name, repeatable) in [
+        for (url, display_name, without_password) in [
             (
                 "postgres://me:s3cret@db.example/campaigns",
                 "postgres://me@db.example:5432/campaigns",
@@ -177,7 +178,7 @@ mod tests {
             ),
         ] {
             let address = PostgresAddress::parse(url).unwrap();
-            assert_eq!((address.display_name(), address.url_without_password()), (display_name, repeatable));
+            assert_eq!((address.display_name(), address.url_without_password()), (display_name, without_password));
             assert!(!format!("{address:?}").contains("s3"), "{address:?}");
         }
     }

@@ -152,11 +152,11 @@ async fn write_shards_with_retry(
     first: i64,
     shards: &[Vec<u8>],
 ) -> sqlx::Result<()> {
-    let (mut waiting, mut broke) = (DatabaseWait::new(Arc::clone(place)), false);
+    let (mut waiting, mut is_retry) = (DatabaseWait::new(Arc::clone(place)), false);
     loop {
         let written = async {
             let mut transaction = transaction::begin_unordered_write(pool).await?;
-            if broke {
+            if is_retry {
                 // The previous attempt might have been committed without an answer.
                 let again = query("DELETE FROM copy_shards WHERE copies = $1 AND shard >= $2").bind(key).bind(first);
                 again.execute(&mut *transaction).await?;
@@ -165,9 +165,9 @@ async fn write_shards_with_retry(
             transaction.commit().await
         };
         match written.await {
-            Err(error) if waiting.wait_for_recovery(&error).await => broke = true,
+            Err(error) if waiting.wait_for_recovery(&error).await => is_retry = true,
             // The server completed the previous attempt only now.
-            Err(sqlx::Error::Database(error)) if broke && error.is_unique_violation() => {}
+            Err(sqlx::Error::Database(error)) if is_retry && error.is_unique_violation() => {}
             result => return result,
         }
     }
@@ -176,18 +176,18 @@ async fn write_shards_with_retry(
 /// Reads the shards of a list one by one in separate transactions, because the reader might be slow.
 fn read_shards(pool: PgPool, place: Arc<str>, key: i64, runtime: Handle) -> ListReader {
     let (sender, receiver) = sync_channel(QUEUED_SHARDS);
-    let asking = runtime.clone();
+    let reader_runtime = runtime.clone();
     drop(runtime.spawn_blocking(move || {
         let mut number = 0_i64;
         loop {
-            let shard = match asking.block_on(load_shard_with_retry(&pool, &place, key, number)) {
+            let shard = match reader_runtime.block_on(load_shard_with_retry(&pool, &place, key, number)) {
                 Ok(Some(shard)) => Ok(shard),
                 Ok(None) => return,
                 Err(error) => Err(io::Error::other(error)),
             };
-            let failed = shard.is_err();
-            // The reader has stopped, or the shard is unreadable.
-            if sender.send(shard).is_err() || failed {
+            let is_unreadable = shard.is_err();
+            // Sending fails if the reader has stopped.
+            if sender.send(shard).is_err() || is_unreadable {
                 return;
             }
             number += 1;
@@ -245,8 +245,9 @@ impl PostgresLedger {
         let Some(found) = found else {
             return Err(LedgerError::CopiesUnreadable { place, reason: "they are missing".to_owned() });
         };
-        let known = || Ok::<_, sqlx::Error>((found.try_get(0)?, found.try_get::<Option<_>, _>(1)?.unwrap_or_default()));
-        let (key, inputs) = self.to_ledger_result(known().map_err(StatementError::Sql))?;
+        let columns =
+            || Ok::<_, sqlx::Error>((found.try_get(0)?, found.try_get::<Option<_>, _>(1)?.unwrap_or_default()));
+        let (key, inputs) = self.to_ledger_result(columns().map_err(StatementError::Sql))?;
         let (pool, place_name, runtime) = (self.pool.clone(), Arc::clone(&self.place), Handle::current());
         Ok(Copies::new(place, inputs, move || {
             Ok(read_shards(pool.clone(), Arc::clone(&place_name), key, runtime.clone()))
@@ -257,8 +258,8 @@ impl PostgresLedger {
     /// know of messages that this ledger does not know.
     pub(super) async fn find_stray_copies(&self) -> Result<Vec<StrayCopies>, LedgerError> {
         let (known, found) = read_ledger!(self, find_copies_without_runs)?;
-        let stray = |(run, inputs): (String, _)| StrayCopies { place: self.copies_place(&run), run, inputs };
-        let mut strays: Vec<_> = found.into_iter().map(stray).collect();
+        let to_stray = |(run, inputs): (String, _)| StrayCopies { place: self.copies_place(&run), run, inputs };
+        let mut strays: Vec<_> = found.into_iter().map(to_stray).collect();
         let local = SqliteLedger::list_copies_without_ledger(&self.mark);
         strays.extend(local.into_iter().filter(|copies| !known.contains(&copies.run)));
         Ok(strays)
@@ -336,7 +337,7 @@ fn copy_error_for(reason: &dyn Display) -> LedgerError {
 
 /// Size of a shard before compression: about 5,000 rows.
 const SHARD_BYTES: usize = 512 * 1024;
-/// The lowest zstd level, which takes a fraction of the time for reading the list.
+/// A low zstd level, so that compression takes only a fraction of the time for reading the list.
 const COMPRESSION_LEVEL: i32 = 1;
 
 /// Reads the next shard of a list and compresses it. `None` at the end of the list.
@@ -370,10 +371,10 @@ impl ShardWriter {
 
 impl Write for ShardWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let room = SHARD_BYTES - self.shard.len();
-        let count = bytes.len().min(room);
+        let remaining = SHARD_BYTES - self.shard.len();
+        let count = bytes.len().min(remaining);
         self.shard.extend_from_slice(&bytes[..count]);
-        if count == room {
+        if count == remaining {
             self.send_shard()?;
         }
         Ok(count)

@@ -122,27 +122,27 @@ impl PostgresLedger {
         self.database.version.load(Ordering::Relaxed) < opening::NEWEST
     }
 
-    /// Whether the tables have a place for figures of runs; tables of the previous version lack it.
+    /// Whether the tables can store figures of runs. The tables of early versions cannot.
     pub(super) fn supports_figures(&self) -> bool {
         self.database.version.load(Ordering::Relaxed) >= opening::WITH_FIGURES
     }
 
-    /// Whether the tables have a column for the channels of pipelines; tables of the previous version lack it.
+    /// Whether the tables have a column for the channels of pipelines. The tables of early versions lack it.
     pub(super) fn supports_chains(&self) -> bool {
         self.database.version.load(Ordering::Relaxed) >= opening::WITH_CHAINS
     }
 
-    /// Whether the tables include the `approval` rules of accounts; tables of the previous version do not.
+    /// Whether the tables include the `approval` rules of accounts. The tables of early versions do not.
     pub(super) fn supports_approval_rules(&self) -> bool {
         self.database.version.load(Ordering::Relaxed) >= opening::WITH_APPROVAL_RULES
     }
 
-    /// Whether the tables record recent single messages; tables of the previous version do not.
+    /// Whether the tables record recent single messages. The tables of early versions do not.
     pub(super) fn supports_repeat_guard(&self) -> bool {
         self.database.version.load(Ordering::Relaxed) >= opening::WITH_REPEATS
     }
 
-    /// Whether the tables have a place for evidence of consent; tables of the previous version lack it.
+    /// Whether the tables can store evidence of consent. The tables of early versions cannot.
     pub(super) fn supports_consents(&self) -> bool {
         self.database.version.load(Ordering::Relaxed) >= opening::WITH_CONSENTS
     }
@@ -173,8 +173,8 @@ impl PostgresLedger {
 
     /// Opens the ledger at an address that the operator accepts as valid, regardless of its mark.
     ///
-    /// Unfinished runs end as they are, because messages might have been sent under another ledger. Also returns the
-    /// error with which the ledger would have been refused, if any.
+    /// Unfinished live runs end as they are, because messages might have been sent under another ledger. Also returns
+    /// the error with which the ledger would have been refused, if any.
     ///
     /// # Errors
     /// As for [`PostgresLedger::open`].
@@ -235,13 +235,13 @@ impl PostgresLedger {
             LedgerError::from_storage(&self.place, &reason)
         };
         let before = self.furthest_mark.current_mark();
-        // Done while holding the write lock, so that only one process creates a missing mark.
-        let first = self.retry_while_unavailable(|| async {
+        // The write lock is held until the mark is open, so that only one process creates a missing mark.
+        let opened = self.retry_while_unavailable(|| async {
             let mut connection = transaction::open_connection(&self.address).await?;
             let turn = transaction::begin_write(&mut connection).await?;
             Ok((connection, turn))
         });
-        let (connection, turn) = self.to_ledger_result(first.await.map_err(StatementError::Sql))?;
+        let (connection, turn) = self.to_ledger_result(opened.await.map_err(StatementError::Sql))?;
         self.furthest_mark.advance_to(&self.place, before, turn.mark)?;
         write_connection::ensure_no_doubt(&self.place, turn.succession)?;
         let mark = match self.leaves_mark || self.mark.exists() {
@@ -301,7 +301,7 @@ pub(super) fn local_micros() -> i64 {
     Timestamp::now().as_microsecond()
 }
 
-/// Ends unfinished runs, advances the ledger beyond its mark, and updates the mark.
+/// Ends unfinished live runs, advances the ledger beyond its mark, and updates the mark.
 ///
 /// The order matters: after an interruption the ledger is still refused, and the operator can repeat the command.
 pub(super) async fn adopt_ledger(

@@ -1,7 +1,7 @@
 //! Locks with leases, their renewal, and the detection of ended processes on this machine.
 //!
 //! A process measures its leases with its own clocks, starting before the request, and treats each lease as shorter
-//! than the one that the database granted. Therefore, it is the first to know that a lease is lost. Each process also
+//! than the lease that the database granted. Therefore, it is the first to know that a lease is lost. Each process also
 //! locks its own file next to the high-water mark. So if a process is killed, other processes on its machine need not
 //! wait for its lease to expire.
 
@@ -110,8 +110,9 @@ impl Locks {
         self.tasks.close();
         self.tasks.wait().await;
         // If the database is not up to date, the unlocked file informs the other processes on this machine.
-        let database_knows = self.leases.list_held_locks().is_empty() && self.leases.list_released_locks().is_empty();
-        if let Some(presence) = self.presence.get().filter(|_| database_knows) {
+        let is_database_current =
+            self.leases.list_held_locks().is_empty() && self.leases.list_released_locks().is_empty();
+        if let Some(presence) = self.presence.get().filter(|_| is_database_current) {
             presence.withdraw();
         }
     }
@@ -242,8 +243,8 @@ async fn find_lock_owner(reader: &mut PgConnection, name: &str) -> Result<Option
         .bind(now)
         .fetch_optional(reader)
         .await?;
-    let known = |lock: PgRow| Ok((lock.try_get(0)?, lock.try_get(1)?, lock.try_get(2)?));
-    found.map(known).transpose().map_err(StatementError::Sql)
+    let read_owner = |lock: PgRow| Ok((lock.try_get(0)?, lock.try_get(1)?, lock.try_get(2)?));
+    found.map(read_owner).transpose().map_err(StatementError::Sql)
 }
 
 /// A request for a lock.
@@ -311,12 +312,12 @@ fn lease_end(now: i64) -> i64 {
 
 /// The time for which the database grants a lock without a renewal.
 pub(super) const LEASE_DURATION: Duration = Duration::from_secs(30);
-/// The margin before the end of this time at which the owner stops relying on the lock.
+/// The time before the end of a lease at which the owner stops relying on the lock.
 const SAFETY_MARGIN: Duration = Duration::from_secs(5);
 /// The interval at which an owner renews its leases.
 pub(super) const RENEWAL_INTERVAL: Duration = Duration::from_secs(8);
 
-/// Readings of the clock that stops while a machine sleeps, and of the one that does not.
+/// Readings of the monotonic clock, which stops while a machine sleeps, and of the wall clock, which does not stop.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ClockReading {
     steady: Instant,

@@ -1,4 +1,4 @@
-//! PostgreSQL ledger tests: waiting for turns, broken connections, lost answers and upgrades.
+//! PostgreSQL ledger tests: waiting for turns, broken connections, lost answers, upgrades and expired leases.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -220,7 +220,7 @@ async fn set_next_version(address: &PostgresAddress) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn previous_tables_are_used_until_upgraded() {
+async fn earlier_tables_are_used_until_upgraded() {
     let Some(cluster) = Cluster::shared() else { return };
     let address = PostgresAddress::parse(&cluster.create_database()).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -313,7 +313,7 @@ async fn earlier_version_writes_nothing_after_a_newer_upgrade() {
     assert!(matches!(PostgresLedger::upgrade_tables(&address).await, Err(LedgerError::TooNew { .. })));
 }
 
-/// A worker that slept past its lease, and another one that took its place.
+/// A worker that slept past its lease, and another worker that took its place.
 struct SleepingProcess {
     scene: Scene,
     ledger: Arc<PostgresLedger>,

@@ -181,7 +181,7 @@ pub(super) async fn list_columns(connection: &mut PgConnection, table: &str) -> 
          WHERE attrelid = to_regclass('campaign.' || $1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum",
     );
     let described = described.bind(table).fetch_all(connection).await?;
-    let column = |row: &sqlx::postgres::PgRow| {
+    let to_column = |row: &sqlx::postgres::PgRow| {
         let kind = match row.try_get::<&str, _>(1)? {
             "bigint" => ColumnType::Integer,
             "boolean" => ColumnType::Boolean,
@@ -191,7 +191,7 @@ pub(super) async fn list_columns(connection: &mut PgConnection, table: &str) -> 
         };
         Ok(TableColumn { name: row.try_get(0)?, kind, is_identity: row.try_get(2)? })
     };
-    described.iter().map(column).collect()
+    described.iter().map(to_column).collect()
 }
 
 /// The side of a transfer that failed.
@@ -335,9 +335,10 @@ impl PostgresLedger {
                 .fetch_one(&mut *reader)
                 .await
                 .map_err(TransferError::Database)?;
-            let mark = |name| row.try_get::<i64, _>(name).map_err(TransferError::Database);
-            let meta =
-                sqlx::query("UPDATE identity SET id = $1, generation = $2").bind(mark("id")?).bind(mark("generation")?);
+            let read_number = |name| row.try_get::<i64, _>(name).map_err(TransferError::Database);
+            let meta = sqlx::query("UPDATE identity SET id = $1, generation = $2")
+                .bind(read_number("id")?)
+                .bind(read_number("generation")?);
             meta.execute(&mut *transaction).await.map_err(TransferError::File)?;
             transaction.commit().await.map_err(TransferError::File)
         };

@@ -265,8 +265,8 @@ impl FurthestMark {
     }
 }
 
-/// Columns of `meta` and of the server. A replica has no timeline, and tables of the previous version have
-/// no columns for the server.
+/// Columns of `meta` and of the server. A replica has no timeline, and the tables of the first version have no columns
+/// for the server.
 macro_rules! columns {
     () => {
         "CASE WHEN NOT pg_is_in_recovery()
@@ -286,7 +286,7 @@ struct ServerTimeline {
     confirmed: bool,
 }
 
-/// The current server and the one that last wrote the ledger.
+/// The current server, and the server that last wrote the ledger.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ServerSuccession {
     /// `None` for a replica.
@@ -298,12 +298,14 @@ pub(super) struct ServerSuccession {
 impl ServerSuccession {
     /// Reads the current server and the recorded server from a row.
     pub(super) fn from_row(row: &PgRow) -> sqlx::Result<Self> {
-        let server = |timeline, confirmed| -> sqlx::Result<Option<ServerTimeline>> {
+        let read_server = |timeline, confirmed| -> sqlx::Result<Option<ServerTimeline>> {
             let timeline: Option<i64> = row.try_get(timeline)?;
             let confirmed: Option<bool> = row.try_get(confirmed)?;
             Ok(timeline.map(|timeline| ServerTimeline { timeline, confirmed: confirmed.unwrap_or(false) }))
         };
-        Ok(Self { current: server("timeline", "confirmed")?, recorded: server("kept_timeline", "kept_confirmed")? })
+        let current = read_server("timeline", "confirmed")?;
+        let recorded = read_server("kept_timeline", "kept_confirmed")?;
+        Ok(Self { current, recorded })
     }
 
     /// Describes why the most recent commits might be missing. `None` if there is no reason to doubt them.

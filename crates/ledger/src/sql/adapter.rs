@@ -66,7 +66,7 @@ impl Ledger for Adapter {
     }
 
     fn update_runs(&self, keys: Vec<RunId>, update: RunUpdate) -> LedgerFuture<'_, ()> {
-        // The tables of an earlier version have no place for figures.
+        // The tables of earlier versions cannot store figures.
         if matches!(update, RunUpdate::Figures(_)) && !self.supports_figures() {
             return Box::pin(async { Ok(()) });
         }

@@ -19,7 +19,7 @@ const SELECT_LAST_USES: &str = "
 
 impl PlanStore for Adapter {
     fn store_record(&self, record: PlanRecord) -> LedgerFuture<'_, bool> {
-        // The tables of an earlier version have no place for rules.
+        // The tables of earlier versions cannot store rules.
         if matches!(record, PlanRecord::Rule(_)) && !self.supports_approval_rules() {
             return Box::pin(async { Ok(true) });
         }
@@ -70,6 +70,7 @@ async fn list_approvals(
     found.iter().map(|row| approval_from_row(row).map(|approval| Ok(StoredPlanRecord::Approval(approval)))).collect()
 }
 
+/// Stores a plan, and deletes expired plans.
 async fn store_plan(connection: &mut Connection, now: Now, plan: Plan) -> Result<(), StatementError> {
     let since = oldest_kept_plan_time(timestamp_from_micros(now.0)?);
     query("DELETE FROM plans WHERE at <= $1").bind(since.as_microsecond()).execute(&mut *connection).await?;
@@ -215,7 +216,7 @@ fn approval_use_checksum(token: &str, used: ApprovalUse) -> Checksum {
     Checksum::for_table("approval_uses").with_text(token).with_number(run).with_number(used.at.as_microsecond())
 }
 
-/// Separator between hosts in their column.
+/// The separator between hosts in the column `hosts`.
 const HOST_SEPARATOR: &str = " ";
 
 /// Lists all approval rules, each with the name of its account. An unreadable rule is listed as an error.

@@ -101,8 +101,8 @@ pub(super) async fn insert_block(
 ) -> Result<(), StatementError> {
     let BlockIds { rows, first } = ids;
     let name = name.map_or_else(|| "NULL".to_owned(), dialect::text_literal);
-    // Only numbers and a hexadecimal literal are inserted into the statement.
-    let added = format!(
+    // Only numbers, and a hexadecimal literal or `NULL`, are inserted into the statement.
+    let statement = format!(
         "INSERT INTO blocks (run, place, first_row, last_row, first_id, sum, epoch, drawn_at, drawn_by)
          VALUES ({}, {place}, {}, {}, {}, {}, {}, {}, {name})",
         run.0,
@@ -113,7 +113,7 @@ pub(super) async fn insert_block(
         epoch.0,
         now.0
     );
-    sqlx::raw_sql(AssertSqlSafe(added)).execute(connection).await?;
+    sqlx::raw_sql(AssertSqlSafe(statement)).execute(connection).await?;
     Ok(())
 }
 
@@ -314,7 +314,7 @@ pub(super) struct DrawPlace {
     pub(super) rows: Vec<RowSpan>,
 }
 
-/// The open blocks of a run, oldest first.
+/// The leased blocks of a run, oldest first.
 pub(super) async fn list_open_blocks(reader: &mut Connection, run: RunId) -> Result<Vec<OwnedBlock>, StatementError> {
     let blocks = query(
         "SELECT place, first_row, last_row, drawn_at, drawn_by FROM blocks
@@ -323,7 +323,7 @@ pub(super) async fn list_open_blocks(reader: &mut Connection, run: RunId) -> Res
     .bind(run.0)
     .fetch_all(reader)
     .await?;
-    let open = |block: &Record| {
+    let to_block = |block: &Record| {
         let drawn_at: Option<i64> = block.try_get(3)?;
         Ok(OwnedBlock {
             rows: RowSpan { first: read_row_number(block, 1)?, last: read_row_number(block, 2)? },
@@ -332,7 +332,7 @@ pub(super) async fn list_open_blocks(reader: &mut Connection, run: RunId) -> Res
             drawn_at: drawn_at.map(timestamp_from_micros).transpose()?,
         })
     };
-    blocks.iter().map(open).collect()
+    blocks.iter().map(to_block).collect()
 }
 
 /// Keeps only the blocks whose places are occupied by a process. Takes no locks.

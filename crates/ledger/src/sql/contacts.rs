@@ -133,7 +133,8 @@ async fn load_all_capped_numbers(
     }
 }
 
-/// Adds the messages of an intent to the index, if the index exists.
+/// Adds the messages of an intent to the index, if the messages count towards frequency caps. The caller has checked
+/// that the index exists.
 pub(super) async fn record_contacts(
     connection: &mut Connection,
     now: Now,
@@ -196,7 +197,8 @@ pub(super) async fn hash_contact_number(
     Ok(())
 }
 
-/// Replaces the numbers of a run with their hashes before its envelopes are deleted.
+/// Replaces the numbers of a run with their hashes in the index, before the envelopes of the run are deleted. If
+/// messages of the run can still count, the index is built first.
 pub(super) async fn hash_run_contacts(
     connection: &mut Connection,
     now: Now,
@@ -245,7 +247,7 @@ pub(super) async fn delete_old_contacts(connection: &mut Connection, now: Now) -
     Ok(())
 }
 
-/// A message to a number.
+/// An index entry: a message to a number.
 struct Contact {
     phone: u64,
     at: i64,

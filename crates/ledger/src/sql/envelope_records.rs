@@ -1,5 +1,5 @@
-//! Stored form of envelopes: packed rows and outcomes, and the checksums that detect damage. Also backfills the
-//! pipeline channels of envelopes from earlier versions.
+//! Stored form of envelopes: packed rows and outcomes, and the checksums that detect damage. This module also backfills
+//! the pipeline channels of envelopes from earlier versions.
 
 use sqlx::Row as _;
 
@@ -65,7 +65,7 @@ pub(super) struct EnvelopeHeader<'a> {
     pub(super) begun_at: i64,
     /// `None` if the envelope was stored before envelopes had a kind.
     pub(super) kind: Option<&'a str>,
-    /// Packed prices of the rows, if known.
+    /// Packed costs of the rows, if known.
     pub(super) costs: Option<&'a [u8]>,
     /// Channels of pipelines; `None` for other kinds and envelopes of earlier versions.
     pub(super) chains: Option<&'a str>,
@@ -101,7 +101,7 @@ impl<'a> EnvelopeHeader<'a> {
     }
 }
 
-/// Reads the channels of an envelope's pipelines. `None` if the tables lack the column, as in the previous version.
+/// Reads the channels of an envelope's pipelines. `None` if the tables lack the column, as in early versions.
 fn read_chains_column(row: &Record) -> Result<Option<&str>, StatementError> {
     match row.try_get("chains") {
         Err(sqlx::Error::ColumnNotFound(_)) => Ok(None),

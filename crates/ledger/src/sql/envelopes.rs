@@ -1,6 +1,6 @@
 //! Envelopes: intents, permits, outcomes, batches of intents and of outcomes, and envelope numbers.
 //!
-//! Batches need one statement instead of one per envelope, because every statement is a round trip. A batch must have
+//! A batch uses one statement instead of one per envelope, because every statement is a round trip. A batch must have
 //! the same result as its parts: envelopes that a batch cannot handle are left to the functions for single envelopes. A
 //! test compares both.
 
@@ -108,10 +108,10 @@ pub(super) async fn begin_envelope(
     };
     if inserted.is_empty() {
         let run = runs::load_run(&mut *connection, lease.run).await?;
-        let leased = run.may_send_whole_run(lease)
+        let is_leased = run.may_send_whole_run(lease)
             || run.may_send_drawn_rows()
                 && blocks::are_rows_leased(&mut *connection, lease, row_range(&intent.rows)).await?;
-        if let Some(refusal) = find_refusal(&run, leased) {
+        if let Some(refusal) = find_refusal(&run, is_leased) {
             return Ok(refusal);
         }
         let opted_out = suppression::find_opted_out_rows(connection, &run, &intent.rows).await?;
@@ -139,10 +139,10 @@ pub(super) async fn grant_permit(
     now: Now,
     numbers: &EnvelopeNumbers,
     intent: &Intent,
-    InsertedIntent { envelope, not_before, counts }: InsertedIntent,
+    InsertedIntent { envelope, not_before, has_contact_index }: InsertedIntent,
 ) -> Result<Permit, StatementError> {
     numbers.record_number(intent.lease, envelope);
-    if counts {
+    if has_contact_index {
         contacts::record_contacts(connection, now, envelope, intent).await?;
     }
     let account = &intent.account;
@@ -158,32 +158,32 @@ pub(super) async fn grant_permit(
 /// An intent that the database accepted.
 pub(super) struct InsertedIntent {
     pub(super) envelope: u32,
-    /// Time until which the gateway accepts nothing from the account.
+    /// The time before which nothing is sent, because the gateway requested a wait.
     not_before: Option<i64>,
-    /// Whether the ledger indexes contacts for frequency caps.
-    counts: bool,
+    /// Whether the ledger has an index of contacts for frequency caps that covers the run.
+    has_contact_index: bool,
 }
 
 /// Inserts intents of one lease and returns the intents that were inserted. The statement itself checks the lease, the
-/// stop request and, unless `list_checked`, the version of the suppression list.
+/// stop request and, unless `is_list_checked`, the version of the suppression list.
 pub(super) async fn insert_intents(
     connection: &mut Connection,
     now: Now,
     lease: Lease,
     account: &Allowance,
     envelopes: &[NewEnvelope],
-    list_checked: bool,
+    is_list_checked: bool,
 ) -> Result<Vec<InsertedIntent>, StatementError> {
     let (run, epoch) = (lease.run.0, lease.epoch.0);
-    // The tables of the previous version have no column `chains`.
-    let chains = envelopes.iter().any(|envelope| envelope.chains.is_some());
+    // The tables of early versions have no column `chains`.
+    let has_chains = envelopes.iter().any(|envelope| envelope.chains.is_some());
     let mut statement = QueryBuilder::<Database>::new(
         "INSERT INTO envelopes (run, envelope, owner, begun_at, first_row, last_row, rows, rows_sum, kind, costs",
     );
-    statement.push(if chains { ", chains" } else { "" }).push(") SELECT key, given.column1, ");
+    statement.push(if has_chains { ", chains" } else { "" }).push(") SELECT key, given.column1, ");
     statement.push_bind(epoch).push(", ").push_bind(now.0);
     statement.push(", given.column2, given.column3, given.column4, given.column5, given.column6, given.column7");
-    statement.push(if chains { ", given.column8" } else { "" }).push(" FROM runs CROSS JOIN (");
+    statement.push(if has_chains { ", given.column8" } else { "" }).push(" FROM runs CROSS JOIN (");
     statement.push_values(envelopes, |mut values, envelope| {
         values
             .push_bind(i64::from(envelope.number))
@@ -193,7 +193,7 @@ pub(super) async fn insert_intents(
             .push_bind(envelope.sum)
             .push_bind(envelope.kind.as_str())
             .push_bind(envelope.costs.as_deref());
-        if chains {
+        if has_chains {
             values.push_bind(envelope.chains.as_deref());
         }
     });
@@ -212,19 +212,23 @@ pub(super) async fn insert_intents(
         "))
              AND (opt_outs = (SELECT version FROM opt_out_list) OR (shared AND purpose IS NULL) OR purpose = ",
     );
-    statement.push_bind(runs::MANDATORY).push(" OR ").push_bind(list_checked);
+    statement.push_bind(runs::MANDATORY).push(" OR ").push_bind(is_list_checked);
     statement.push(") RETURNING envelope, (SELECT not_before FROM accounts WHERE name = ").push_bind(&*account.name);
     statement.push("), EXISTS (SELECT 1 FROM contacts_kept JOIN runs USING (loopback) WHERE runs.key = ");
     statement.push_bind(run).push(")");
     let inserted = statement.build().persistent(dialect::CACHES_STATEMENTS).fetch_all(connection).await?;
-    let inserted_intent = |row: &Record| {
-        Ok(InsertedIntent { envelope: read_u32(row, 0)?, not_before: row.try_get(1)?, counts: row.try_get(2)? })
+    let to_inserted_intent = |row: &Record| {
+        Ok(InsertedIntent {
+            envelope: read_u32(row, 0)?,
+            not_before: row.try_get(1)?,
+            has_contact_index: row.try_get(2)?,
+        })
     };
-    inserted.iter().map(inserted_intent).collect()
+    inserted.iter().map(to_inserted_intent).collect()
 }
 
-/// Records the outcomes of an envelope. If the envelope was marked as in doubt in the meantime, proven outcomes replace
-/// that state.
+/// Records the outcomes of an envelope, without its opt-outs. If the envelope was marked as in doubt in the meantime,
+/// proven outcomes replace that state.
 pub(super) async fn settle_envelope(
     connection: &mut Connection,
     now: Now,
@@ -377,7 +381,7 @@ pub(super) fn envelope_from_row(row: &Record) -> Result<EnvelopeRecord, Statemen
     })
 }
 
-/// Reads the kept body of an answer as far as possible: it has no checksum, and damage to it must not hide the
+/// Reads the stored body of an answer as far as possible. The body has no checksum, and damage to it must not hide the
 /// envelope.
 fn read_evidence(row: &Record) -> Result<Option<String>, StatementError> {
     let body: Option<Vec<u8>> = row.try_get_unchecked("evidence")?;
@@ -411,7 +415,7 @@ fn damaged_outcomes(rows: usize) -> Vec<OperationOutcome> {
     vec![OperationOutcome::InDoubt { reason: EnvelopeRecord::DAMAGED.into() }; rows]
 }
 
-/// Records outcomes of several envelopes.
+/// Records the outcomes of several envelopes, and the opt-outs that the gateway reported.
 pub(super) async fn settle_batch(
     connection: &mut Connection,
     now: Now,
@@ -443,10 +447,10 @@ async fn settle_in_one_statement(
     now: Now,
     settlements: &[Arc<Settlement>],
 ) -> Result<HashSet<(RunId, u32)>, StatementError> {
-    let outcomes = |settlement: &Arc<Settlement>| {
+    let pack = |settlement: &Arc<Settlement>| {
         PackedOutcomes::new(settlement.run, settlement.envelope, now, &settlement.outcomes)
     };
-    let outcomes = settlements.iter().map(outcomes).collect::<Result<Vec<_>, _>>()?;
+    let outcomes = settlements.iter().map(pack).collect::<Result<Vec<_>, _>>()?;
     let mut statement = QueryBuilder::<Database>::new("UPDATE envelopes SET settled_at = ");
     statement.push_bind(now.0);
     statement.push(", outcomes = given.column3, outcomes_sum = given.column4, evidence = given.column5 FROM (");

@@ -66,13 +66,13 @@ async fn record_events(
     lease: Lease,
     events: Vec<NewRowEvent>,
 ) -> Result<Ownership, StatementError> {
-    let mut leased = runs::load_run(&mut *connection, lease.run).await?.is_leased(lease);
-    if !leased {
+    let mut is_leased = runs::load_run(&mut *connection, lease.run).await?.is_leased(lease);
+    if !is_leased {
         // A worker of a sharded run records events for its rows.
         let rows: Vec<Row> = events.iter().map(|event| event.row).collect();
-        leased = has_all_rows(connection, lease, &rows).await?;
+        is_leased = has_all_rows(connection, lease, &rows).await?;
     }
-    if !leased {
+    if !is_leased {
         return Ok(Ownership::Lost);
     }
     insert_events(connection, now, lease.run, &events).await?;
@@ -311,10 +311,10 @@ async fn include_rows(connection: &mut Connection, run: RunId, mut rows: Roaring
     for row in forgotten {
         rows.remove(to_u32(row)?);
     }
-    let mut left_out = load_excluded_rows(&mut *connection, run).await?;
-    if left_out.remove_rows(&rows) {
+    let mut excluded = load_excluded_rows(&mut *connection, run).await?;
+    if excluded.remove_rows(&rows) {
         query("DELETE FROM left_out WHERE run = $1").bind(run.0).execute(&mut *connection).await?;
-        insert_excluded_rows(connection, run, &left_out).await?;
+        insert_excluded_rows(connection, run, &excluded).await?;
     }
     Ok(())
 }
@@ -325,7 +325,7 @@ pub(super) async fn load_excluded_rows(reader: &mut Connection, run: RunId) -> R
         .bind(run.0)
         .fetch_all(reader)
         .await?;
-    let mut left_out = ExcludedRows::default();
+    let mut excluded = ExcludedRows::default();
     for row in rows {
         let (name, reason): (&str, &str) = (row.try_get("state")?, row.try_get("reason")?);
         let packed: &[u8] = row.try_get("rows")?;
@@ -334,9 +334,9 @@ pub(super) async fn load_excluded_rows(reader: &mut Connection, run: RunId) -> R
         }
         let state =
             RowState::from_name(name).ok_or_else(|| LedgerError::Unreadable(format!("unknown state `{name}`")))?;
-        left_out.insert_set(state, reason.to_owned(), unpack_set(packed)?);
+        excluded.insert_set(state, reason.to_owned(), unpack_set(packed)?);
     }
-    Ok(left_out)
+    Ok(excluded)
 }
 
 fn excluded_rows_checksum(run: RunId, state: &str, reason: &str, rows: &[u8]) -> Checksum {

@@ -86,10 +86,10 @@ async fn forget_recipient(
         if with_consents {
             consents::erase_evidence(connection, *run, rows).await?;
         }
-        let out = events::load_excluded_rows(&mut *connection, *run).await?.rows();
-        let mut more = ExcludedRows::default();
-        (rows - out).iter().for_each(|row| more.insert(Row::new(row), RowState::Skipped, OPTED_OUT));
-        events::insert_excluded_rows(connection, *run, &more).await?;
+        let excluded = events::load_excluded_rows(&mut *connection, *run).await?.rows();
+        let mut skipped = ExcludedRows::default();
+        (rows - excluded).iter().for_each(|row| skipped.insert(Row::new(row), RowState::Skipped, OPTED_OUT));
+        events::insert_excluded_rows(connection, *run, &skipped).await?;
         for row in rows {
             query(
                 "INSERT INTO forgotten_rows (run, row, waits) VALUES ($1, $2, TRUE)
@@ -191,7 +191,7 @@ async fn redact_envelopes(
     Ok(())
 }
 
-/// Tables with rows of runs.
+/// The tables from which a purge deletes the records of a run. Receipts and evidence of consent are deleted separately.
 const PURGED_TABLES: [&str; 5] = ["envelopes", "left_out", "events", "questions", "forgotten_rows"];
 
 /// Deletes the rows of a run, if the run has not changed since it was counted. The guard keeps hashes of the numbers.
@@ -238,7 +238,7 @@ async fn store_guarded_numbers(
 ) -> Result<(), StatementError> {
     let numbers = guards::load_numbers_of_run(connection, run).await?;
     let cancelled = hash_numbers(cancelled, key).map(|member| member | CANCELLED_BIT);
-    // The hashes of cancelled numbers that were forgotten before.
+    // The run might already have hashes of cancelled numbers that were forgotten.
     let mut members = load_members(&mut *connection, run).await?;
     members.extend(hash_numbers(&numbers, key).chain(cancelled));
     write_members(connection, run, members).await
@@ -275,7 +275,7 @@ pub(crate) async fn load_guarded_numbers(
     Ok(load_members(reader, run).await?.into_iter().filter(|member| member & CANCELLED_BIT == 0).collect())
 }
 
-/// The hashes of the cancelled numbers that were forgotten, or that the run had when it was purged.
+/// The hashes of cancelled numbers: of forgotten numbers, and of all cancelled numbers once the run is purged.
 pub(super) async fn load_cancelled_numbers(reader: &mut Connection, run: RunId) -> Result<NumberSet, StatementError> {
     let cancelled = load_members(&mut *reader, run).await?.into_iter().filter(|member| member & CANCELLED_BIT > 0);
     Ok(NumberSet::new(cancelled.map(|member| member & !CANCELLED_BIT).collect(), load_number_key(reader).await?))

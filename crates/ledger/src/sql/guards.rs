@@ -112,7 +112,7 @@ async fn look_for_message(reader: &mut Connection, now: Now, message: &[u8]) -> 
     Ok(look_for_repeat(find_expiry(reader, &key.hash_message(message)).await?, now.0))
 }
 
-/// Releases a reservation, unless a later message of the same content replaced it.
+/// Releases a reservation, unless a later message with the same content replaced it.
 async fn release_place(
     connection: &mut Connection,
     now: Now,

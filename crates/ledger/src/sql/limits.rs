@@ -1,4 +1,5 @@
-//! Limits that an intent must respect: budgets, messages per day, frequency caps, and the rate limits of accounts.
+//! Limits that an intent must respect: allowed countries, budgets, messages per day, frequency caps, and the rate
+//! limits of accounts.
 //!
 //! Spending and daily counts are sums per run. They are updated as intents with limits arrive, and otherwise recomputed
 //! from the envelopes and receipts of the run.
@@ -28,7 +29,8 @@ use crate::{
 use campaign_core::calendar::DailyLimits;
 use campaign_core::domain::{Budget, OperationOutcome, Spending};
 
-/// Charges an intent against its budget, daily limit and caps, or returns why it must not be sent as it is.
+/// Checks the countries, caps, budget and daily limit of an intent, and charges the intent to its budget and daily
+/// limit. Returns the refusal if the intent must not be sent as it is.
 pub(super) async fn apply_bounds(
     connection: &mut Connection,
     now: Now,
@@ -381,6 +383,7 @@ async fn count_sent_by_day(
     Ok(days)
 }
 
+/// Stores the daily counts of a run. A record without a day marks the counts as stored, even if the run sent nothing.
 async fn store_daily_counts(
     connection: &mut Connection,
     run: RunId,

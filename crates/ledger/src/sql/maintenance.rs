@@ -69,8 +69,8 @@ const SELECT_ALL_USES: &str = "
     SELECT approvals.*, used.at AS used_at, used.run AS used_run, used.sum AS used_sum FROM approvals
     LEFT JOIN approval_uses used ON used.token = approvals.token ORDER BY approvals.key, used.key";
 
-/// Finds damaged records outside runs and the suppression list. `with_rules` and `with_consents` say whether the tables
-/// store approval rules and evidence of consent.
+/// Finds damaged evidence of consent, and damaged records outside runs and the suppression list. `with_rules` and
+/// `with_consents` say whether the tables store approval rules and evidence of consent.
 pub(super) async fn find_damaged_records(
     reader: &mut Connection,
     with_rules: bool,

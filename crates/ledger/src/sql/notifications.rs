@@ -73,7 +73,7 @@ pub(super) async fn redact_notifications(
 ) -> Result<(), StatementError> {
     let stored = query("SELECT key, way, notice FROM notifications").fetch_all(&mut *connection).await?;
     for row in &stored {
-        // The event is not written back, so an unreadable one does not matter.
+        // The event is not written back, so an unreadable event does not matter.
         let occasion = NotificationEvent::Finished;
         let before = NewNotification { occasion, target: row.try_get("way")?, notice: row.try_get("notice")? };
         let mut content = before.clone();

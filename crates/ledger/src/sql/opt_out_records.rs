@@ -33,7 +33,7 @@ fn parse_stored_scope(campaign: &str) -> OptOutScope {
     }
 }
 
-/// The columns of an entry that never change.
+/// The columns that describe the opt-out of an entry. They change only if the number is forgotten.
 pub(super) struct OptOutColumns<'a> {
     pub(super) phone: i64,
     campaign: &'a str,

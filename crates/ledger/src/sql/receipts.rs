@@ -1,4 +1,5 @@
-//! Delivery receipts, packed in chunks of rows so that a receipt takes about twenty bytes; and webhook secrets.
+//! Delivery receipts, packed in chunks of rows so that a receipt takes about twenty bytes; and the check values of
+//! webhook secrets.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
@@ -29,7 +30,7 @@ use campaign_core::domain::{
 
 /// Rows per record: few, so that adding a receipt is cheap, and enough to share the overhead of a record.
 const ROWS_PER_CHUNK: u32 = 32;
-/// Records that one statement writes; every statement is a round trip to the connection's thread.
+/// Records that one statement writes; every statement is a round trip.
 const CHUNKS_PER_STATEMENT: usize = 256;
 
 impl ReceiptStore for Adapter {
@@ -97,7 +98,7 @@ async fn store_receipts(
     let purged = find_purged_runs(connection, &receipts).await?;
     let (mut opted_out, mut opted_in) = (Vec::new(), Vec::new());
     for (index, mut new) in receipts.into_iter().enumerate() {
-        // An opt-out is recorded even if its receipt is not stored.
+        // Opt-outs and opt-ins count even if their receipts are not stored.
         if purged.contains(&new.run) {
             opted_out.extend(new.opt_out.take());
             opted_in.extend(new.opt_in.take());
@@ -108,7 +109,7 @@ async fn store_receipts(
         }
         chunks.entry(chunk_key(new.run, new.row.get())).or_default().push((index, new));
     }
-    let mut runs: BTreeMap<RunId, i64> = BTreeMap::new();
+    let mut added_by_run: BTreeMap<RunId, i64> = BTreeMap::new();
     let mut proofs = BTreeMap::<RunId, BTreeSet<(Row, Option<u32>)>>::new();
     let mut changed = Vec::new();
     let known = ReceiptChunk::load_chunks(&mut *connection, chunks.keys().copied()).await?;
@@ -122,7 +123,7 @@ async fn store_receipts(
             let is_proof = chunk.might_prove_sending(row, order, &receipt);
             outcomes[index] = chunk.add_receipt(row, StoredReceipt { order, at, receipt });
             if outcomes[index] == ReceiptOutcome::Stored {
-                *runs.entry(run).or_default() += 1;
+                *added_by_run.entry(run).or_default() += 1;
                 if is_proof {
                     proofs.entry(run).or_default().insert((row, order));
                 }
@@ -143,7 +144,7 @@ async fn store_receipts(
     if !opted_in.is_empty() {
         suppression::end_opt_outs(connection, opted_in).await?;
     }
-    for (run, added) in runs {
+    for (run, added) in added_by_run {
         query("UPDATE runs SET receipts = receipts + $1 WHERE key = $2")
             .bind(added)
             .bind(run.0)
@@ -336,11 +337,11 @@ impl ReceiptChunk {
 
     fn pack(&self) -> Result<Vec<u8>, StatementError> {
         let first = Self::first_row(self.key);
-        let packed = |(row, stored): (&Row, &StoredReceipt)| {
+        let pack = |(row, stored): (&Row, &StoredReceipt)| {
             PackedReceipt::from_receipt(row.get().saturating_sub(first), stored)
         };
         let rows = self.rows.iter().flat_map(|(row, stored)| stored.iter().map(move |stored| (row, stored)));
-        Ok(pack_list(&rows.map(packed).collect::<Vec<_>>())?)
+        Ok(pack_list(&rows.map(pack).collect::<Vec<_>>())?)
     }
 
     async fn write_chunks(connection: &mut Connection, chunks: &[Self]) -> Result<(), StatementError> {
@@ -362,7 +363,7 @@ fn chunk_checksum(key: i64, packed: &[u8]) -> Checksum {
     Checksum::for_table("receipts").with_number(key).with_bytes(packed)
 }
 
-/// The stored form of a receipt: common fields, and a list of rare ones.
+/// The stored form of a receipt: common fields, and a list of rare fields.
 ///
 /// Fields are stored by position, so only append to them. The same holds for the variants of [`ReceiptDetail`].
 #[derive(Serialize, Deserialize)]
@@ -375,7 +376,7 @@ struct PackedReceipt {
     channel: Option<Channel>,
     /// Milliseconds since 1970.
     at: u64,
-    /// Milliseconds from the change in status to its arrival here.
+    /// Milliseconds from the change in status to the arrival of the receipt.
     took: Option<i64>,
     msg_id: Option<GatewayMessageId>,
     details: Vec<ReceiptDetail>,

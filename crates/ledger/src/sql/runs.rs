@@ -28,7 +28,7 @@ pub(super) const PREPARING: &str = "preparing";
 pub(super) enum InitialRunState {
     /// The copies of the run are not stored yet.
     Preparing,
-    /// The run has no copies and processes draw its rows. Rows without an outcome end with their process.
+    /// The run has no copies, and processes draw its rows. If a process ends, its open intents are in doubt.
     Shared,
 }
 
@@ -186,7 +186,7 @@ pub(super) fn run_from_record(record: &Record) -> Result<Run, StatementError> {
     build_run(record, progress)
 }
 
-/// Updates the mutable columns of a run.
+/// Updates the mutable columns of a run. Every such update opens a prepared run.
 pub(super) async fn update_run(
     connection: &mut Connection,
     key: RunId,

@@ -44,8 +44,7 @@ impl ScheduleStore for Adapter {
 
 async fn store_schedule(connection: &mut Connection, schedule: ActiveSchedule) -> Result<(), StatementError> {
     let sum = schedule_checksum(&schedule).finish();
-    let ActiveSchedule { name, file, digest, gateway, addresses, account, by, activated_at: armed_at, since, paused } =
-        schedule;
+    let ActiveSchedule { name, file, digest, gateway, addresses, account, by, activated_at, since, paused } = schedule;
     query(
         "INSERT INTO schedules
              (name, file, digest, gateway, addresses, account, armed_by, armed_at, since, paused, sum)
@@ -61,7 +60,7 @@ async fn store_schedule(connection: &mut Connection, schedule: ActiveSchedule) -
     .bind(addresses)
     .bind(account)
     .bind(by)
-    .bind(armed_at.as_microsecond())
+    .bind(activated_at.as_microsecond())
     .bind(since.as_microsecond())
     .bind(paused)
     .bind(sum)
@@ -171,7 +170,7 @@ async fn skip_occurrence(
     Ok(skips)
 }
 
-/// Stores the outcome of an occurrence, replacing an earlier one.
+/// Stores the outcome of an occurrence, and replaces an earlier outcome.
 async fn store_outcome(
     connection: &mut Connection,
     key: &OccurrenceKey,
@@ -235,11 +234,10 @@ pub(super) fn schedule_from_row(row: &Record) -> Result<ActiveSchedule, Statemen
 }
 
 fn schedule_checksum(schedule: &ActiveSchedule) -> Checksum {
-    let ActiveSchedule { name, file, digest, gateway, addresses, account, by, activated_at: armed_at, since, paused } =
-        schedule;
+    let ActiveSchedule { name, file, digest, gateway, addresses, account, by, activated_at, since, paused } = schedule;
     let texts = [name, file, digest, gateway, addresses, account, by];
     let sum = texts.into_iter().fold(Checksum::for_table("schedules"), |sum, text| sum.with_text(text));
-    sum.with_number(armed_at.as_microsecond()).with_number(since.as_microsecond()).with_number(*paused)
+    sum.with_number(activated_at.as_microsecond()).with_number(since.as_microsecond()).with_number(*paused)
 }
 
 fn occurrence_checksum(key: &OccurrenceKey, at: Timestamp, outcome: &OccurrenceOutcome) -> Checksum {

@@ -23,7 +23,7 @@ struct ShardRequest {
     by: String,
     /// Maximum number of rows.
     rows: u32,
-    /// Vacant places other than its own; `None` if it did not look for them.
+    /// Vacant places other than the worker's own; `None` if the worker did not look for them.
     vacant: Option<Vec<u32>>,
     /// The worker's own lock and the locks of the vacant places.
     proof: LockProof,
@@ -249,8 +249,8 @@ async fn find_abandoned_rows(
     .await?;
     let mut abandoned = Vec::new();
     for block in &blocks {
-        let at = read_u32(block, 0)?;
-        if at == place || vacant.contains(&at) {
+        let block_place = read_u32(block, 0)?;
+        if block_place == place || vacant.contains(&block_place) {
             abandoned.push(RowSpan { first: read_row_number(block, 1)?, last: read_row_number(block, 2)? });
         }
     }

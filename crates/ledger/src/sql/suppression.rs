@@ -295,20 +295,20 @@ pub(super) async fn end_opt_outs(connection: &mut Connection, mut opted_in: Vec<
     if let Some(forgotten) = HashedOptOuts::load_if_any(connection).await? {
         opted_in.iter_mut().for_each(|opt_in| opt_in.who = forgotten.resolve_addressee(opt_in.who));
     }
-    let (mut ended, mut stay) = (false, Vec::new());
+    let (mut has_ended, mut later) = (false, Vec::new());
     for record in &select_records(connection, opted_in.iter().map(|opt_in| opt_in.who)).await? {
         let known = opt_out_from_row(record)?;
         if let Some(opt_in) = OptIn::find_latest(&opted_in, &known) {
-            stay.extend(repetition_from_row(record)?.filter(|repetition| !opt_in.ends(repetition)));
+            later.extend(repetition_from_row(record)?.filter(|repetition| !opt_in.ends(repetition)));
             let OptIn { reason, source, at, .. } = opt_in;
             mark_removed(connection, Now(at.as_microsecond()), record, source, reason).await?;
-            ended = true;
+            has_ended = true;
         }
     }
-    if !stay.is_empty() {
-        insert_opt_outs(connection, &stay).await?;
+    if !later.is_empty() {
+        insert_opt_outs(connection, &later).await?;
     }
-    if ended {
+    if has_ended {
         bump_version(connection).await?;
     }
     Ok(())
@@ -388,7 +388,7 @@ pub(super) async fn find_opted_out_rows(
     let listed = find_by_addressees(connection, rows.iter().map(as_listed)).await?;
     let is_suppressed = |sent: &&SentRow| {
         let addressee = as_listed(sent);
-        listed.iter().any(|out| out.who == addressee && run.is_suppressed_by(out))
+        listed.iter().any(|opt_out| opt_out.who == addressee && run.is_suppressed_by(opt_out))
     };
     Ok(rows.iter().filter(is_suppressed).map(|sent| sent.row).collect())
 }
@@ -489,14 +489,14 @@ async fn load_version(reader: &mut Connection) -> Result<u64, StatementError> {
 }
 
 /// Lists up to `at_most` entries in the order in which they were added.
-async fn list_page(reader: &mut Connection, offset: Option<i64>, at_most: u32) -> Result<OptOutPage, StatementError> {
+async fn list_page(reader: &mut Connection, cursor: Option<i64>, at_most: u32) -> Result<OptOutPage, StatementError> {
     let rows = query("SELECT * FROM opt_outs WHERE removed_at IS NULL AND key > $1 ORDER BY key LIMIT $2")
-        .bind(offset.unwrap_or(0))
+        .bind(cursor.unwrap_or(0))
         .bind(i64::from(at_most))
         .fetch_all(reader)
         .await?;
-    let full = rows.len() >= at_most as usize;
-    let next = rows.last().filter(|_| full).map(|row| row.try_get("key")).transpose()?;
+    let is_full = rows.len() >= at_most as usize;
+    let next = rows.last().filter(|_| is_full).map(|row| row.try_get("key")).transpose()?;
     let entries = rows.iter().map(|row| opt_out_from_row(row).map(listed_record));
     Ok(OptOutPage { entries: entries.collect::<Result<_, _>>()?, next })
 }

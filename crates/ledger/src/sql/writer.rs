@@ -67,7 +67,7 @@ struct WriterTask {
 impl Adapter {
     /// Runs a change in the next transaction and returns the result once the change is durable.
     ///
-    /// If the database became unavailable and discarded the transaction, the change runs again in another one.
+    /// If the database became unavailable and discarded the transaction, the change runs again in another transaction.
     pub(crate) async fn write<T, F>(&self, mut change: F) -> Result<T, LedgerError>
     where
         T: Send + 'static,
@@ -94,7 +94,7 @@ impl Adapter {
         work: impl FnOnce(Arc<LastValue<T>>) -> ChangeWork,
     ) -> Result<T, LedgerError> {
         // Commits to an outdated ledger would bring it closer to its high-water mark, until it looked like the newest
-        // one.
+        // ledger.
         self.ensure_newest()?;
         let open = async || {
             let (numbers, on_commit) = (self.numbers.clone(), Arc::clone(&self.on_commit));
@@ -242,9 +242,9 @@ async fn run_writer(
         on_commit(began.elapsed());
         let is_damage = committed.as_ref().is_err_and(LedgerError::concerns_records);
         // A damaged record fails only the change that needs it, not the others in its batch.
-        let alone = is_damage && waiting.len() > 1;
+        let retries_alone = is_damage && waiting.len() > 1;
         for mut change in waiting.drain(..) {
-            if alone && !is_final(&committed) {
+            if retries_alone && !is_final(&committed) {
                 committed = target.commit_and_mark(std::slice::from_mut(&mut change)).await;
             }
             (change.acknowledge)(committed.clone());

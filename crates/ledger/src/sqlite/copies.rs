@@ -187,7 +187,7 @@ fn overwrite_copied_file(path: &Path) -> io::Result<()> {
 /// Overwrites and removes the copies of a run, if there are any.
 fn remove_run_folder(ledger: &Path, run: &str) -> Result<(), LedgerError> {
     let folder = copies_folder(ledger).join(run);
-    let removed = || {
+    let remove = || {
         for place in [folder.clone(), folder.join(NEXT_FOLDER), folder.join(PARTIAL_FOLDER)] {
             for name in [LIST_FILE, INPUTS_FILE] {
                 overwrite_copied_file(&place.join(name))?;
@@ -198,7 +198,7 @@ fn remove_run_folder(ledger: &Path, run: &str) -> Result<(), LedgerError> {
             _ => Ok(()),
         }
     };
-    removed().map_err(|error| LedgerError::from_storage(&folder.display(), &format!("it cannot be removed: {error}")))
+    remove().map_err(|error| LedgerError::from_storage(&folder.display(), &format!("it cannot be removed: {error}")))
 }
 
 /// The path of a copied file, or the path of its replacement if the replacement exists.
@@ -301,11 +301,11 @@ pub(super) fn list_copies_of_unknown_runs(ledger: &Path, known: &[String]) -> Ve
         number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
     };
     let unknown = named.filter(|(name, _)| is_run(name) && !known.contains(name));
-    let stray = |(run, folder): (String, PathBuf)| {
+    let to_stray = |(run, folder): (String, PathBuf)| {
         let inputs = fs::read(folder.join(INPUTS_FILE)).ok();
         StrayCopies { run, place: folder.display().to_string(), inputs }
     };
-    let mut strays: Vec<StrayCopies> = unknown.map(stray).collect();
+    let mut strays: Vec<StrayCopies> = unknown.map(to_stray).collect();
     strays.sort_by(|one, other| one.run.cmp(&other.run));
     strays
 }

@@ -130,7 +130,7 @@ impl SqliteLedger {
 
     /// Opens the ledger at `path` as the valid one because the operator accepts it, regardless of its mark.
     ///
-    /// Unfinished runs are ended, because more of their messages might have been sent under another ledger. Also
+    /// Unfinished live runs are ended, because more of their messages might have been sent under another ledger. Also
     /// returns the error with which the ledger would have been refused; `None` if it was valid already.
     ///
     /// # Errors
@@ -209,23 +209,24 @@ impl SqliteLedger {
     }
 }
 
-/// Compares the ledger with its high-water mark. Returns an error if they do not match.
+/// Compares the ledger with its high-water mark. If they do not match, returns the error with which to refuse the
+/// ledger.
 async fn check_mark(
     readers: &SqlitePool,
     path: &Path,
     mut known: MarkReading,
 ) -> Result<Option<LedgerError>, LedgerError> {
-    let current = async || {
+    let load_current = async || {
         let mut reader = readers.acquire().await?;
         opening::load_mark(&mut reader).await
     };
-    let mut now = current().await.map_err(|error| storage_error(path, &error))?;
-    if known == MarkReading::Missing && now.find_mismatch(&known).is_some() {
+    let mut current = load_current().await.map_err(|error| storage_error(path, &error))?;
+    if known == MarkReading::Missing && current.find_mismatch(&known).is_some() {
         // Another process might have created the ledger meanwhile; then its mark exists by now.
         known = high_water_mark::read_mark(&high_water_mark::mark_path(path));
-        now = current().await.map_err(|error| storage_error(path, &error))?;
+        current = load_current().await.map_err(|error| storage_error(path, &error))?;
     }
-    Ok(now.find_mismatch(&known).map(|reason| not_newest_error(path, reason)))
+    Ok(current.find_mismatch(&known).map(|reason| not_newest_error(path, reason)))
 }
 
 fn not_newest_error(path: &Path, reason: String) -> LedgerError {
@@ -233,7 +234,7 @@ fn not_newest_error(path: &Path, reason: String) -> LedgerError {
     LedgerError::Outdated { path: path.display().to_string(), reason, mark }
 }
 
-/// Ends unfinished runs, advances the ledger beyond its mark, and updates the mark.
+/// Ends unfinished live runs, advances the ledger beyond its mark, and updates the mark.
 ///
 /// The order matters: after an interruption the ledger is still refused, and the operator can repeat the command.
 pub(super) async fn adopt_ledger(path: &Path, known: &MarkReading, clock: TimeSource) -> Result<(), LedgerError> {
@@ -322,7 +323,7 @@ fn fingerprint_files(path: &Path) -> String {
     state
 }
 
-/// The time that the sweep waits for readers before the log can be emptied.
+/// The maximum time that an erasure waits for readers, because the log cannot be emptied while they read.
 const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Pause between attempts.
 const RETRY_PAUSE: Duration = Duration::from_millis(20);

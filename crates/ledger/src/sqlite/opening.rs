@@ -141,13 +141,13 @@ pub(super) async fn open_write_connection(
     };
     // Only the process that holds the write lock creates the mark; otherwise two processes could create two marks for
     // one ledger.
-    let first = !place.exists();
-    if first {
+    let is_unmarked = !place.exists();
+    if is_unmarked {
         write_connection::begin_write(&mut connection, path, patience).await?;
     }
     let current = load_mark(&mut connection).await.map_err(|error| storage_error(path, &error))?;
     let mark = MarkFile::open(&place, current).map_err(unmarked)?;
-    if first {
+    if is_unmarked {
         sqlx::query("COMMIT").execute(&mut connection).await.map_err(|error| storage_error(path, &error))?;
     }
     Ok(WriteConnection { connection, mark, path: Arc::clone(path), clock, patience })

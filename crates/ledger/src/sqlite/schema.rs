@@ -37,10 +37,10 @@ pub(super) fn migrations() -> Vec<Migration> {
         ("evidence of consent", CONSENTS),
         ("scopes of opt-outs", SCOPES),
     ];
-    let migration = |(version, (description, sql)): (i64, (&'static str, &'static str))| {
+    let to_migration = |(version, (description, sql)): (i64, (&'static str, &'static str))| {
         Migration::new(version, description.into(), MigrationType::Simple, sql.into_sql_str(), false)
     };
-    (1..).zip(steps).map(migration).collect()
+    (1..).zip(steps).map(to_migration).collect()
 }
 
 /// Age of a schema compared with the newest one.
@@ -102,7 +102,7 @@ pub(super) async fn run_migrations(connection: &mut SqliteConnection) -> Result<
 
 /// The suppression list, its version, and the policy of each run. Entries are never deleted.
 ///
-/// A NULL purpose belongs to a run of an earlier version; campaigns were marketing then.
+/// A NULL purpose belongs to a run of an earlier version, in which all campaigns were marketing.
 const OPT_OUTS: &str = "
     CREATE TABLE opt_outs (
         key INTEGER PRIMARY KEY,
@@ -279,7 +279,7 @@ const BACKUP: &str = "
 ";
 
 /// The `approval` rules of accounts. Profiles that were only used through loopback keep loopback as their host. Runs
-/// from before suppression policies went through loopback if their account is a loopback address.
+/// without a suppression policy are marked as loopback runs if their account is a loopback address.
 const APPROVAL_RULES: &str = "
     CREATE TABLE approval_rules (
         key INTEGER PRIMARY KEY,
@@ -321,7 +321,7 @@ const CONSENTS: &str = "
 ";
 
 /// Opt-outs from all messages, and runs whose messages must arrive. Runs that were planned earlier are checked against
-/// the list again. The index counts a run's opt-outs while the run is sent.
+/// the list again. The index is used to count a run's opt-outs while the run is sent.
 const SCOPES: &str = "
     UPDATE opt_out_list SET version = version + 1;
     CREATE INDEX opt_outs_by_source ON opt_outs (source) WHERE removed_at IS NULL;
@@ -330,7 +330,7 @@ const SCOPES: &str = "
 /// The first schema.
 ///
 /// Rows have no records of their own: an envelope holds its rows and their outcomes, packed (see `encoding.rs`). This
-/// makes a commit per envelope cheap. Only intents are indexed.
+/// makes a commit per envelope cheap. Only open intents have an index of their own.
 const FIRST: &str = "
     CREATE TABLE runs (
         key INTEGER PRIMARY KEY,
@@ -515,8 +515,8 @@ const RATE_LIMIT_USE: &str = "
 /// The time at which a block was drawn, for hourly limits; unknown for earlier blocks.
 const DRAWN_AT: &str = "ALTER TABLE blocks ADD COLUMN drawn_at INTEGER";
 
-/// Sharding of a run: its terms, the claim that started it, whether the gateway accepted any message, and which worker
-/// drew which rows.
+/// Sharding of a run: its terms and number, the claim that started it, whether the gateway accepted any message, and
+/// which worker drew which rows.
 const SHARES: &str = "
     ALTER TABLE runs ADD COLUMN terms TEXT;
     ALTER TABLE runs ADD COLUMN sharing INTEGER;
@@ -525,7 +525,7 @@ const SHARES: &str = "
     ALTER TABLE blocks ADD COLUMN drawn_by TEXT;
 ";
 
-/// Prices of rows, if known, and the spending of runs.
+/// Costs of rows, if known, and the spending of runs.
 const SPENDING: &str = "
     ALTER TABLE envelopes ADD COLUMN costs BLOB;
     CREATE TABLE spending (
@@ -547,8 +547,8 @@ const DAYS: &str = "
 ";
 
 /// Channels of pipelines in envelopes. Delivery status follows another rule since this version, so runs with receipts
-/// or retries are counted again once. A process of the previous version that still has the ledger open counts its
-/// commits in `meta`; without that table it can no longer write.
+/// or retries are counted again once. A process of an earlier version that still has the ledger open counts its commits
+/// in `meta`; without that table it can no longer write.
 const CHAINS: &str = "
     ALTER TABLE envelopes ADD COLUMN chains TEXT;
     UPDATE runs SET receipts_counted = receipts + 1

@@ -142,8 +142,8 @@ impl<'a> TurnWait<'a> {
             return Ok(());
         }
         let holder = find_write_holder(self.path);
-        let stopped = holder.is_some_and(|holder| holder.suspended);
-        if waited >= self.patience.working || stopped && waited >= self.patience.suspended {
+        let is_suspended = holder.is_some_and(|holder| holder.suspended);
+        if waited >= self.patience.working || is_suspended && waited >= self.patience.suspended {
             return Err(LedgerError::from_lock_holder(&self.path.display(), describe_holder(holder)));
         }
         if !std::mem::replace(&mut self.warned, true) {
@@ -207,8 +207,8 @@ pub(super) fn find_write_holder(path: &Path) -> Option<WriteHolder> {
     // Not opened: closing the file would release this process's own locks on it.
     let inode = std::fs::metadata(Path::new(&shared)).ok()?.ino();
     let process = find_lock_owner(&std::fs::read_to_string("/proc/locks").ok()?, inode)?;
-    let stopped = std::fs::read_to_string(format!("/proc/{process}/stat")).is_ok_and(|stat| is_suspended(&stat));
-    Some(WriteHolder { process, suspended: stopped })
+    let suspended = std::fs::read_to_string(format!("/proc/{process}/stat")).is_ok_and(|stat| is_suspended(&stat));
+    Some(WriteHolder { process, suspended })
 }
 
 /// Always `None`: other systems do not report which process holds the lock.
@@ -222,13 +222,13 @@ pub(super) fn find_write_holder(_: &Path) -> Option<WriteHolder> {
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux lists its locks"))]
 fn find_lock_owner(locks: &str, inode: u64) -> Option<u32> {
     locks.lines().find_map(|line| {
-        // Waiting processes follow below, marked with an arrow.
+        // The lines of waiting processes do not match, because an arrow marks them.
         let words: Vec<&str> = line.split_whitespace().collect();
         let [_, "POSIX", _, "WRITE", process, file, first, last] = words.as_slice() else { return None };
-        let same = file.rsplit(':').next()?.parse() == Ok(inode);
+        let is_same_file = file.rsplit(':').next()?.parse() == Ok(inode);
         let last = if *last == "EOF" { u64::MAX } else { last.parse().ok()? };
         let is_held = (first.parse::<u64>().ok()?..=last).contains(&WRITE_LOCK);
-        if same && is_held { process.parse().ok() } else { None }
+        if is_same_file && is_held { process.parse().ok() } else { None }
     })
 }
 

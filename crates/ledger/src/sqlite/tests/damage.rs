@@ -133,7 +133,7 @@ async fn quick_check_finds_lost_records_once_per_file_state() {
 }
 
 #[tokio::test]
-async fn damaged_envelope_does_not_hide_the_addressees_of_others() {
+async fn damaged_envelope_does_not_hide_rows_of_other_envelopes() {
     let SqliteScene { scene: Scene { lease, .. }, ledger, folder } = SqliteScene::new().await;
     let sent = |row| SentRow { row: Row::new(row), to: phone(row).into(), digest: [0; 8], chain: Chain::UNKNOWN };
     // The span of the second envelope includes row 3, and both have row 4.
@@ -321,9 +321,9 @@ async fn first_version_ledger_is_read_and_continued() {
     let outcomes: Vec<Option<Vec<OperationOutcome>>> =
         envelopes.into_iter().map(|envelope| envelope.settled.map(|(_, outcomes)| outcomes)).collect();
     assert_eq!(outcomes, [Some(vec![accepted(), rejected()]), Some(vec![in_doubt(), not_sent()]), None]);
-    let left_out = ledger.load_excluded_rows(run.key).await.unwrap();
-    let left_out: Vec<(Row, RowState, &str)> = left_out.iter_by_row().collect();
-    assert_eq!(left_out, [(Row::new(9), RowState::Invalid, "too short")]);
+    let excluded = ledger.load_excluded_rows(run.key).await.unwrap();
+    let excluded: Vec<(Row, RowState, &str)> = excluded.iter_by_row().collect();
+    assert_eq!(excluded, [(Row::new(9), RowState::Invalid, "too short")]);
     assert_eq!(ledger.claim_run(&lock_campaign(&ledger).await, run.key).await.unwrap().in_doubt, 1);
     assert_eq!(ledger.load_numbers(NumberFilter::Sent(&[run.key])).await.unwrap().len(), 4);
 }

@@ -167,7 +167,7 @@ async fn purged_run_leaves_no_numbers_in_ledger_files() {
     let purged = scene.reload_run().await;
     scene.ledger.overwrite_remains(&[purged]).await.unwrap();
     assert!(!is_in_any_file(&scene, &numbers));
-    assert!(is_in_any_file(&scene, &encode_number(8)), "the copies of the other run exist");
+    assert!(is_in_any_file(&scene, &encode_number(8)), "the numbers of the other run remain");
 }
 
 #[tokio::test]
