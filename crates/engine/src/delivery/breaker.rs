@@ -6,7 +6,8 @@ use super::tally::{Stop, StopKind};
 use campaign_core::domain::{OperationOutcome, choose_plural, format_count, format_thousands};
 use campaign_gateway::{GatewayReply, Signal, StopCause};
 
-/// The share of rejected operations counts only after this many answers.
+/// The share of rejected operations counts only after this many answers, and the share of opt-outs only after this many
+/// sent messages.
 const MIN_ANSWERS: u64 = 200;
 /// A run whose messages the gateway has never accepted stops after this many first messages are rejected with the same
 /// text.
@@ -50,30 +51,34 @@ impl BreakerLimits {
 #[derive(Debug)]
 pub(super) struct Breaker {
     limits: BreakerLimits,
+    /// The number of replies, except those of an unreachable gateway.
     envelopes: u64,
+    /// The number of consecutive envelopes in doubt.
     doubtful: u32,
+    /// The error of the last rejection, and the number of consecutive rejections with this error.
     same_error: (String, u32),
     answers: u64,
     rejected: u64,
-    /// Whether the gateway has accepted a message, now or before.
-    proven: bool,
+    /// Whether a first rejection says nothing about later messages: the gateway has accepted a message, or all messages
+    /// are resends.
+    is_proven: bool,
 }
 
 impl Breaker {
-    /// Creates a breaker. With `proven`, a first rejection says nothing about later messages, because the gateway has
-    /// already accepted a message, or because all messages are resends.
-    pub(super) fn new(limits: BreakerLimits, proven: bool) -> Self {
-        Self { limits, envelopes: 0, doubtful: 0, same_error: (String::new(), 0), answers: 0, rejected: 0, proven }
+    /// Creates a breaker. `is_proven` means that a first rejection says nothing about later messages, because the
+    /// gateway has already accepted a message, or because all messages are resends.
+    pub(super) fn new(limits: BreakerLimits, is_proven: bool) -> Self {
+        Self { limits, envelopes: 0, doubtful: 0, same_error: (String::new(), 0), answers: 0, rejected: 0, is_proven }
     }
 
     /// Whether first rejections can still stop the run.
     pub(super) fn is_unproven(&self) -> bool {
-        !self.proven && !self.limits.keep_going
+        !self.is_proven && !self.limits.keep_going
     }
 
     /// Records a reply. Returns a stop if the run must stop.
-    pub(super) fn observe(&mut self, reply: &GatewayReply, warming_up: bool) -> Option<Stop> {
-        let first = self.envelopes == 0;
+    pub(super) fn observe(&mut self, reply: &GatewayReply, is_warming_up: bool) -> Option<Stop> {
+        let is_first = self.envelopes == 0;
         if !matches!(reply.signal, Signal::Unreachable(_)) {
             self.envelopes += 1;
         }
@@ -91,9 +96,9 @@ impl Breaker {
                 OperationOutcome::NotSent { .. } | OperationOutcome::InDoubt { .. } => {}
             }
         }
-        self.check_signal(&reply.signal, first)
+        self.check_signal(&reply.signal, is_first)
             .or_else(|| self.check_doubt(&reply.signal))
-            .or_else(|| self.check_rejections(warming_up))
+            .or_else(|| self.check_rejections(is_warming_up))
     }
 
     /// Records that `rejected` queued messages were rejected later; `inquiries` is the number of messages that the
@@ -115,7 +120,7 @@ impl Breaker {
             let reason = format!("the gateway queued the first {messages} messages, then reported them as `REJECTED`");
             return Some(rejection_stop(&reason));
         }
-        self.check_rejection_rate()
+        self.check_rejection_limits()
     }
 
     /// Records that receipts report `rejected` messages as rejected, although the gateway had accepted or queued them.
@@ -132,7 +137,7 @@ impl Breaker {
         self.answers += 1;
         match rejection {
             None => {
-                self.proven = true;
+                self.is_proven = true;
                 self.same_error.1 = 0;
             }
             Some(error) => {
@@ -145,7 +150,7 @@ impl Breaker {
         }
     }
 
-    fn check_signal(&self, signal: &Signal, first: bool) -> Option<Stop> {
+    fn check_signal(&self, signal: &Signal, is_first: bool) -> Option<Stop> {
         match signal {
             Signal::Stop(cause, reason) => {
                 let kind = match cause {
@@ -157,7 +162,7 @@ impl Breaker {
                 };
                 Some(Stop::new(kind, reason.clone()))
             }
-            Signal::Strange(reason) if first => Some(Stop::new(
+            Signal::Strange(reason) if is_first => Some(Stop::new(
                 StopKind::OffContract,
                 format!("the first response did not come from the gateway: {reason}"),
             )),
@@ -178,20 +183,20 @@ impl Breaker {
         })
     }
 
-    fn check_rejections(&self, warming_up: bool) -> Option<Stop> {
+    fn check_rejections(&self, is_warming_up: bool) -> Option<Stop> {
         if self.limits.keep_going {
             return None;
         }
         let (error, in_a_row) = &self.same_error;
-        if warming_up && self.is_unproven() && *in_a_row >= MAX_FIRST_REJECTIONS {
+        if is_warming_up && self.is_unproven() && *in_a_row >= MAX_FIRST_REJECTIONS {
             return Some(rejection_stop(&format!(
                 "{in_a_row} messages in a row were rejected with `{error}` during the warm-up"
             )));
         }
-        self.check_rejection_rate()
+        self.check_rejection_limits()
     }
 
-    fn check_rejection_rate(&self) -> Option<Stop> {
+    fn check_rejection_limits(&self) -> Option<Stop> {
         let (error, in_a_row) = &self.same_error;
         if *in_a_row >= self.limits.same_error_in_a_row {
             let in_a_row = u64::from(*in_a_row);

@@ -24,13 +24,13 @@ use campaign_ledger::{
     Bound, EnvelopeFilter, LedgerError, Ownership, Permit, RateRequest, RowState, RunUpdate, StateCounts,
 };
 
-/// The interval between checks for the end of a pause and for stop requests.
+/// The interval between checks for the end of a pause, stop requests, opt-outs and reported rejections.
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// The reason for the stop of a run whose sending window never opens.
 pub const NEVER_OPENS: &str = "the sending window does not open within a year";
-/// The wait after which the missing answer is announced to a waiting person.
+/// The wait after which a missing answer is announced to a waiting person.
 const SILENCE_LIMIT: Duration = Duration::from_secs(3);
-/// The maximum time that a second signal waits for pending records.
+/// The maximum time that the engine waits for pending records after a second signal.
 const EXIT_LIMIT: Duration = Duration::from_millis(250);
 
 /// Sends all operations of `feed`. `counts` are the run's current row counts by state.
@@ -54,7 +54,7 @@ pub async fn send_operations(
         interrupt,
         began: Instant::now(),
         silent_until: None,
-        inquiry_announced: false,
+        is_inquiry_announced: false,
         is_proven: options.proven,
         options,
     };
@@ -65,7 +65,7 @@ pub async fn send_operations(
     }
 }
 
-/// One start of a run.
+/// The engine, with the state of one call of [`send_operations`].
 struct Engine {
     options: Arc<SendOptions>,
     submitter: Arc<Submitter>,
@@ -82,7 +82,7 @@ struct Engine {
     /// The time when a missing answer is announced to the waiting operator.
     silent_until: Option<Instant>,
     /// Whether the inquiry about the first messages was announced.
-    inquiry_announced: bool,
+    is_inquiry_announced: bool,
     /// Whether the other workers know that the gateway accepts messages.
     is_proven: bool,
 }
@@ -95,8 +95,8 @@ impl Engine {
         self.check_opt_outs().await;
         loop {
             self.begin_envelopes();
-            let stops = self.control.recorded_stop().is_some();
-            if (stops || self.is_expired) && self.in_flight.is_empty() {
+            let is_stopping = self.control.recorded_stop().is_some();
+            if (is_stopping || self.is_expired) && self.in_flight.is_empty() {
                 break;
             }
             if self.in_flight.is_finished() {
@@ -105,7 +105,8 @@ impl Engine {
                     false => break,
                 }
             }
-            let waits = !stops && (self.is_shared() || self.control.is_paused() || !self.in_flight.is_empty());
+            let must_check =
+                !is_stopping && (self.is_shared() || self.control.is_paused() || !self.in_flight.is_empty());
             tokio::select! {
                 biased;
                 interrupt = next_interrupt(&mut self.interrupt) => match interrupt {
@@ -117,8 +118,8 @@ impl Engine {
                     Interrupt::Graceful(signal) => self.stop_sending(Stop::new(StopKind::Interrupted(signal), "interrupted")),
                     Interrupt::None => {}
                 },
-                event = self.in_flight.next_event(!stops) => self.handle_event(event).await,
-                () = sleep_until(next_check), if waits => {
+                event = self.in_flight.next_event(!is_stopping) => self.handle_event(event).await,
+                () = sleep_until(next_check), if must_check => {
                     self.run_periodic_checks().await;
                     next_check = Instant::now() + CHECK_INTERVAL;
                 }
@@ -162,8 +163,8 @@ impl Engine {
         }
     }
 
-    /// Ends an expired pause, and stops the run if a stop was requested, or if too many recipients opted out or too
-    /// many messages were rejected. Called regularly, because an envelope can wait for a long time.
+    /// Ends an expired pause. Stops the run if a stop was requested, or if too many recipients opted out or too many
+    /// messages were rejected. Called regularly, because an envelope can wait for a long time.
     async fn run_periodic_checks(&mut self) {
         self.control.expire_pause(self.began.elapsed());
         match self.submitter.context.ledger.is_stop_requested(self.options.lease.run).await {
@@ -216,17 +217,17 @@ impl Engine {
     }
 
     /// Records the reply to a returned envelope. Without a reply, skips rows, puts operations back, or stops the run.
-    fn handle_returned(&mut self, ReturnedEnvelope { envelope, is_piece: piece, submission }: ReturnedEnvelope) {
+    fn handle_returned(&mut self, ReturnedEnvelope { envelope, is_piece, submission }: ReturnedEnvelope) {
         self.silent_until = None;
         let stop = match submission {
             Ok(SubmissionEnd::Replied(number, mut reply)) => {
-                if let Some(halt) = self.control.observe_answer(&envelope, piece, &mut reply) {
+                if let Some(halt) = self.control.observe_answer(&envelope, is_piece, &mut reply) {
                     self.recall_waiting(halt);
                 }
                 return self.in_flight.record_result(EnvelopeResult {
                     number,
                     envelope,
-                    is_piece: piece,
+                    is_piece,
                     reply,
                     is_withdrawn: false,
                 });
@@ -235,23 +236,23 @@ impl Engine {
                 return self.in_flight.record_result(EnvelopeResult {
                     number,
                     envelope,
-                    is_piece: piece,
+                    is_piece,
                     reply,
                     is_withdrawn: true,
                 });
             }
-            Ok(SubmissionEnd::Recalled) => return self.put_back(envelope, piece),
+            Ok(SubmissionEnd::Recalled) => return self.put_back(envelope, is_piece),
             Ok(SubmissionEnd::OptedOut(rows)) => {
                 self.tally.count_opted_out(&rows);
-                return self.skip_rows(envelope, piece, &rows);
+                return self.skip_rows(envelope, is_piece, &rows);
             }
             Ok(
                 SubmissionEnd::Capped(rows) | SubmissionEnd::OutsideCountries(rows) | SubmissionEnd::Delivered(rows),
             ) => {
-                return self.skip_rows(envelope, piece, &rows);
+                return self.skip_rows(envelope, is_piece, &rows);
             }
-            Ok(SubmissionEnd::OverBound(fits, bound)) => return self.split_at_bound(envelope, piece, fits, &bound),
-            Ok(SubmissionEnd::TooLate(at)) => return self.put_back_unexpired(envelope, piece, at),
+            Ok(SubmissionEnd::OverBound(fits, bound)) => return self.split_at_bound(envelope, is_piece, fits, &bound),
+            Ok(SubmissionEnd::TooLate(at)) => return self.put_back_unexpired(envelope, is_piece, at),
             Ok(SubmissionEnd::OptOutsUnknown(reason)) => {
                 Stop { is_local: true, ..Stop::new(StopKind::Inconsistent, reason) }
             }
@@ -259,7 +260,7 @@ impl Engine {
             Ok(SubmissionEnd::Refused(_)) => requested_stop(),
             Err(error) => ledger_stop(&error),
         };
-        self.put_back(envelope, piece);
+        self.put_back(envelope, is_piece);
         self.stop_sending(stop);
     }
 
@@ -279,7 +280,7 @@ impl Engine {
     }
 
     /// Puts back the operations within the bound, and separately the operations beyond it. If no operation is within
-    /// the bound, the run can pause or stop.
+    /// the bound, the run can pause, stop or end.
     fn split_at_bound(&mut self, envelope: Envelope, is_piece: bool, fits: usize, bound: &Bound) {
         let mut operations = envelope.into_operations();
         self.tally.shift_state(RowState::Sending, RowState::Planned, operations.len());
@@ -287,14 +288,14 @@ impl Engine {
         for operations in [operations, rest].into_iter().filter(|operations| !operations.is_empty()) {
             self.in_flight.put_back(ResendBatch { operations, is_piece });
         }
-        let alone = self.in_flight.is_empty();
+        let is_alone = self.in_flight.is_empty();
         let postponed = self.postpone_to_opening(bound);
         // Envelopes in flight can still make room for messages today.
-        if postponed.is_none() && fits == 0 && alone {
+        if postponed.is_none() && fits == 0 && is_alone {
             self.is_expired = true;
             return;
         }
-        match self.control.apply_bound(fits, alone, postponed.as_ref().unwrap_or(bound), self.began.elapsed()) {
+        match self.control.apply_bound(fits, is_alone, postponed.as_ref().unwrap_or(bound), self.began.elapsed()) {
             BoundEffect::Continue => {}
             BoundEffect::Wait { reason, time } => self.announce_pause(reason, time, AfterWait::NEXT),
             BoundEffect::Stop(halt) => self.recall_waiting(halt),
@@ -302,7 +303,7 @@ impl Engine {
     }
 
     /// Postpones the end of a daily bound to the next opening of the sending windows. Returns `None` if all sending
-    /// ends before that opening. Other bounds are returned unchanged.
+    /// ends before that opening. Other bounds, and bounds of runs without windows, are returned unchanged.
     fn postpone_to_opening(&self, bound: &Bound) -> Option<Bound> {
         let (Bound::Day { limit, until, wait }, Some(passes)) = (bound, &self.submitter.context.passes) else {
             return Some(bound.clone());
@@ -321,7 +322,7 @@ impl Engine {
     }
 
     async fn handle_recorded(&mut self, record: EnvelopeResult, recorded: Result<(), LedgerError>) {
-        let EnvelopeResult { number, envelope, is_piece: piece, reply, is_withdrawn: withdrawn } = record;
+        let EnvelopeResult { number, envelope, is_piece, reply, is_withdrawn } = record;
         if let Err(error) = recorded {
             // The intents stay, so sent messages are in doubt and are not resent.
             self.tally.shift_state(RowState::Sending, RowState::InDoubt, envelope.operations().len());
@@ -329,17 +330,17 @@ impl Engine {
         }
         self.tally.count_reply(&envelope, &reply);
         self.reported.add_answered(number, &envelope, &reply);
-        let steps = if withdrawn {
-            split_into_resend_batches(envelope, piece, &reply).into_iter().map(FollowUp::Resend).collect()
+        let steps = if is_withdrawn {
+            split_into_resend_batches(envelope, is_piece, &reply).into_iter().map(FollowUp::Resend).collect()
         } else {
             let moment =
                 RetryMoment { at: self.began.elapsed(), chance: random_share(self.options.lease.epoch, number) };
-            self.control.plan_follow_ups(envelope, piece, &reply, moment)
+            self.control.plan_follow_ups(envelope, is_piece, &reply, moment)
         };
         for step in steps {
             self.apply_follow_up(step, number).await;
         }
-        if self.is_shared() && !withdrawn {
+        if self.is_shared() && !is_withdrawn {
             self.share_progress(number, &reply).await;
         }
         self.submitter.emit(DeliveryEvent::Settled { counts: self.tally.counts().clone() });
@@ -377,7 +378,7 @@ impl Engine {
 
     /// Asks for the status of queued messages, and records late rejections.
     async fn ask_about_queued(&mut self, number: u32, queued: &[QueuedMessage], deadline: Instant) -> Result<(), Stop> {
-        if !std::mem::replace(&mut self.inquiry_announced, true) {
+        if !std::mem::replace(&mut self.is_inquiry_announced, true) {
             let at_most = deadline.saturating_duration_since(Instant::now()).as_secs_f64().ceil();
             let at_most = Duration::from_secs(at_most as u64);
             self.submitter.emit(DeliveryEvent::Asking { at_most });
@@ -413,8 +414,8 @@ impl Engine {
     }
 
     /// Recalls waiting envelopes, and announces the reason for the remaining wait.
-    fn recall_waiting(&mut self, Halt { reason, first }: Halt) {
-        if first && self.in_flight.count_in_flight() > 0 {
+    fn recall_waiting(&mut self, Halt { reason, is_first }: Halt) {
+        if is_first && self.in_flight.count_in_flight() > 0 {
             let (in_flight, at_most) = (self.tally.count_sending(), self.options.timeout);
             self.submitter.emit(DeliveryEvent::Stopping { reason, in_flight, at_most });
         }
@@ -507,7 +508,7 @@ impl Engine {
 }
 
 impl Engine {
-    /// Puts back the operations that can still be sent at this time. The other operations stay planned for the next
+    /// Puts back the operations that can still be sent at the time `at`. The other operations stay planned for the next
     /// pass.
     fn put_back_unexpired(&mut self, envelope: Envelope, is_piece: bool, at: Timestamp) {
         let mut operations = envelope.into_operations();
@@ -522,8 +523,8 @@ impl Engine {
         }
     }
 
-    /// Waits until skipped rows can be sent, and starts another pass. Returns false if no rows are left for another
-    /// pass, or if `until` has passed.
+    /// Waits until skipped rows can be sent, and starts another pass. Returns false if there is no other pass: no rows
+    /// are left, the limit is reached, or all sending ends first.
     async fn begin_next_pass(&mut self) -> bool {
         let Some(passes) = self.submitter.context.passes.clone() else { return false };
         let left = self.tally.counts().get(RowState::Planned);
@@ -552,7 +553,7 @@ impl Engine {
                 ));
                 return true;
             }
-            // An operation that the rate limit would delay too long waits like one outside its window.
+            // An operation that the rate limit would delay too long waits like an operation outside its window.
             NextCheck::AtClosing(at) => self.wait_until(&passes, at).await,
             NextCheck::AtOpening(_) => {}
             NextCheck::Ended => {

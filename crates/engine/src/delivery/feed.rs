@@ -23,12 +23,13 @@ use campaign_core::domain::{IdRange, Row, RowSet};
 use campaign_gateway::{EncodedOperation, OperationForm, RunWebhookUrls};
 use campaign_ledger::RowSpan;
 
-/// The maximum number of rendered groups that wait for the engine. A group is at most a chunk.
+/// The maximum number of rendered groups that wait for the engine. A group contains at most the rows of one chunk.
 const READ_AHEAD: usize = 4;
 /// The read-ahead for rows drawn in shards: other workers should draw rows that would wait here for long.
 const SHARD_READ_AHEAD: usize = 1;
 
-/// A group of operations. An empty group ends a shard: earlier rows do not wait for later ones.
+/// A group of operations, or the stop that ends the feed. An empty group ends a shard: earlier rows do not wait for
+/// later rows.
 type OperationGroup = Result<Vec<EncodedOperation>, Stop>;
 
 /// A feed of rendered operations, in groups.
@@ -86,13 +87,13 @@ impl Feed {
 pub struct SendSelection {
     /// Rows that are never sent, or whose envelope is final.
     pub settled: RoaringBitmap,
-    /// The rows that the user selected, or all.
+    /// The rows that the user selected. `None` for all rows.
     pub rows: Option<RowSet>,
     /// Rows that stay planned and do not count towards the limit, because their recipients cannot get a message now.
     pub held_back: RoaringBitmap,
     /// The maximum number of rows.
     pub limit: Option<u64>,
-    /// The hashes of resent rows, which must not have changed.
+    /// The hashes of the messages of resent rows. These messages must not have changed.
     pub digests: HashMap<Row, [u8; 8]>,
     /// Rows with the identifiers of a retry order.
     pub renumbered: Vec<(RoaringBitmap, IdRange)>,
@@ -100,7 +101,7 @@ pub struct SendSelection {
     pub hook: Option<RunWebhookUrls>,
     /// The times at which rows may be sent. `None` if they may be sent at any time.
     pub hours: Option<Arc<SendingHours>>,
-    /// The prices of its messages, if known.
+    /// The prices of the run's messages, if known.
     pub prices: Option<MessagePrices>,
 }
 
@@ -169,7 +170,7 @@ pub fn start_shard_feed<R: Read + Send + 'static>(
         // If shards are finished quickly, the next shard is drawn while the current one is rendered. If rows wait for
         // their window, a pass can end within a shard, so such a pass draws one shard at a time. The next pass begins
         // with the shards that are already drawn.
-        let ahead = selection.hours.is_none() && shards.has_largest_shards();
+        let draws_ahead = selection.hours.is_none() && shards.has_largest_shards();
         let mut producer = Producer::new(prepared, ids, selection, sender.clone());
         let draw = || {
             runtime.spawn({
@@ -187,10 +188,10 @@ pub fn start_shard_feed<R: Read + Send + 'static>(
                     // If the engine is gone, the error does not matter.
                     return drop(sender.blocking_send(Err(stop)));
                 }
-                // The runtime is shutting down, or drawing panicked. The engine notices when the thread ends.
+                // The runtime is shutting down, or drawing panicked. `spawn_feed` reports the panic to the engine.
                 Err(ended) => std::panic::resume_unwind(Box::new(ended)),
             };
-            let drawn = ahead.then(&draw);
+            let drawn = draws_ahead.then(&draw);
             if producer.render_groups(Some(rows)).is_break() || sender.blocking_send(Ok(Vec::new())).is_err() {
                 return;
             }
@@ -199,8 +200,8 @@ pub fn start_shard_feed<R: Read + Send + 'static>(
     })
 }
 
-fn spawn_feed(ahead: usize, produce: impl FnOnce(&mpsc::Sender<OperationGroup>) + Send + 'static) -> Feed {
-    let (sender, receiver) = mpsc::channel(ahead);
+fn spawn_feed(read_ahead: usize, produce: impl FnOnce(&mpsc::Sender<OperationGroup>) + Send + 'static) -> Feed {
+    let (sender, receiver) = mpsc::channel(read_ahead);
     std::thread::spawn(move || {
         let produced = catch_unwind(AssertUnwindSafe(|| produce(&sender)));
         if produced.is_err() {
@@ -219,8 +220,8 @@ struct Producer<R> {
     selection: SendSelection,
     /// The remaining number of rows.
     left: u64,
-    /// The last chunk, which extends beyond the requested rows.
-    ahead: Option<Arc<Chunk>>,
+    /// The last chunk that was read, if it extends beyond the requested rows.
+    unfinished_chunk: Option<Arc<Chunk>>,
     sender: mpsc::Sender<OperationGroup>,
 }
 
@@ -232,20 +233,23 @@ impl<R: Read + Send> Producer<R> {
         sender: mpsc::Sender<OperationGroup>,
     ) -> Self {
         let left = selection.limit.unwrap_or(u64::MAX);
-        Self { prepared, ids, selection, left, ahead: None, sender }
+        Self { prepared, ids, selection, left, unfinished_chunk: None, sender }
     }
 
-    /// Renders `rows`, which must follow the rows of the previous call, or all rows, and passes them to the engine in
-    /// groups. Breaks if the engine accepts no more operations.
+    /// Renders `rows`, or all rows, and passes the operations to the engine in groups. `rows` must follow the rows of
+    /// the previous call.
+    ///
+    /// Breaks if rendering must end: the engine accepts no more operations, the limit is reached, earlier rows are due,
+    /// or the feed failed.
     fn render_groups(&mut self, rows: Option<RowSpan>) -> ControlFlow<()> {
-        let Self { prepared, ids, selection, left, ahead, sender } = self;
+        let Self { prepared, ids, selection, left, unfinished_chunk, sender } = self;
         let (CompiledCampaign { reader, recipe, .. }, ids) = (prepared, *ids);
         let forms: Vec<OperationForm> =
             recipe.text_sources().map(|sources| OperationForm::from_content(&sources)).collect();
         let (mut read_error, mut is_past_last, mut is_over) = (None, false, false);
         let read = || {
             while !is_past_last {
-                let chunk = match ahead.take() {
+                let chunk = match unfinished_chunk.take() {
                     Some(chunk) => chunk,
                     None => {
                         let mut chunk = Chunk::new();
@@ -260,12 +264,12 @@ impl<R: Read + Send> Producer<R> {
                     }
                 };
                 let Some(RowSpan { first, last }) = rows else { return Some(chunk) };
-                let row = |record: Option<RecordRef<'_>>| record.map_or(Row::HEADER, |record| record.row);
+                let row_of = |record: Option<RecordRef<'_>>| record.map_or(Row::HEADER, |record| record.row);
                 let (begins, ends) =
-                    (row(chunk.get(0)), row(chunk.len().checked_sub(1).and_then(|end| chunk.get(end))));
+                    (row_of(chunk.get(0)), row_of(chunk.len().checked_sub(1).and_then(|end| chunk.get(end))));
                 if ends > last {
                     is_past_last = true;
-                    *ahead = Some(Arc::clone(&chunk));
+                    *unfinished_chunk = Some(Arc::clone(&chunk));
                 }
                 if ends >= first && begins <= last {
                     return Some(chunk);
@@ -281,7 +285,7 @@ impl<R: Read + Send> Producer<R> {
                 let operation = encode_record(composer, &forms, ids, selection.prices.as_ref(), record)?;
                 let operation = match &selection.hours {
                     None => operation,
-                    // Outside its window a row stays planned.
+                    // Outside its window, a row stays planned.
                     Some(hours) => match hours.departure_deadline(operation.phone, record.fields) {
                         Some(leave_by) => operation.with_leave_before(leave_by),
                         None => return Ok(None),
@@ -301,8 +305,8 @@ impl<R: Read + Send> Producer<R> {
                 check_unchanged(&selection.digests, &operations).map(|()| operations)
             });
             // Rows that could not be sent before might be due now, and they come before the following rows.
-            let due = selection.hours.as_ref().is_some_and(|hours| hours.is_due());
-            is_over = operations.is_err() || *left == 0 || due;
+            let is_due = selection.hours.as_ref().is_some_and(|hours| hours.is_due());
+            is_over = operations.is_err() || *left == 0 || is_due;
             if operations.as_ref().is_ok_and(Vec::is_empty) {
                 return if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
             }
@@ -339,7 +343,7 @@ fn encode_record(
     Ok(EncodedOperation::from_form(row, id, phone, &forms[arm], |place| message.text(place)).with_cost(cost))
 }
 
-/// Checks that each resent message is equal to the message that was recorded in its first intent.
+/// Checks that each resent message is equal to the message of its recorded intent.
 fn check_unchanged(digests: &HashMap<Row, [u8; 8]>, operations: &[EncodedOperation]) -> Result<(), Stop> {
     let changed = operations
         .iter()

@@ -31,7 +31,7 @@ pub(super) enum FollowUp {
         /// The kind of envelope that is sent after the pause.
         next: AfterWait,
     },
-    /// Halve the rate. If the gateway asked for a pause, its length.
+    /// Halve the rate. Contains the length of the pause that the gateway asked for, if any.
     SlowDown(Option<Duration>),
     /// Ask for the status of queued messages before sending more.
     AskStatus {
@@ -52,7 +52,7 @@ pub(super) struct Halt {
     /// The reason.
     pub(super) reason: String,
     /// Whether this is the first stop.
-    pub(super) first: bool,
+    pub(super) is_first: bool,
 }
 
 /// A message that the gateway queued.
@@ -70,8 +70,9 @@ pub(super) struct FlowControl {
     warm_up: WarmUp,
     retries: RetryPolicy,
     paused_until: Option<Duration>,
-    /// Whether a bound is near. Then envelopes go one at a time, because a rejection makes room for the next.
-    bounded: bool,
+    /// Whether a bound is near. Then envelopes are sent one at a time, because a rejection makes room for the next
+    /// envelope.
+    is_bounded: bool,
     /// The last announced wait.
     announced_wait: Option<Timestamp>,
     /// The time at which inquiries about the first messages end, measured from the start.
@@ -88,7 +89,7 @@ impl FlowControl {
             retries: RetryPolicy::new(options.limits.unreachable, options.is_attended),
             options,
             paused_until: None,
-            bounded: false,
+            is_bounded: false,
             announced_wait: None,
             ask_deadline: None,
             stop: None,
@@ -99,10 +100,11 @@ impl FlowControl {
     /// recorded.
     pub(super) fn may_begin(&self, in_flight: usize, settling: usize) -> bool {
         // After an outage, a single envelope probes the gateway, as at the start.
-        let alone = self.warm_up.is_warming_up() || self.retries.has_outage() || self.bounded;
+        let must_be_alone = self.warm_up.is_warming_up() || self.retries.has_outage() || self.is_bounded;
         let limit = self.options.in_flight;
-        let room = if alone { in_flight + settling == 0 } else { in_flight < limit && settling <= limit };
-        self.stop.is_none() && !self.is_paused() && room
+        let has_capacity =
+            if must_be_alone { in_flight + settling == 0 } else { in_flight < limit && settling <= limit };
+        self.stop.is_none() && !self.is_paused() && has_capacity
     }
 
     /// The maximum number of operations in the next envelope.
@@ -127,24 +129,24 @@ impl FlowControl {
 
     /// Records a stop. The most severe stop is kept; of equally severe stops, the first.
     pub(super) fn record_stop(&mut self, stop: Stop) -> Halt {
-        let (reason, first) = (stop.reason.clone(), self.stop.is_none());
+        let (reason, is_first) = (stop.reason.clone(), self.stop.is_none());
         if self.stop.as_ref().is_none_or(|known| stop.kind.severity() > known.kind.severity()) {
             self.stop = Some(stop);
         }
-        Halt { reason, first }
+        Halt { reason, is_first }
     }
 
-    /// Applies a bound that has room for only the first `fits` operations of an envelope. `alone` means that no other
-    /// envelope is in flight, so none can make room.
-    pub(super) fn apply_bound(&mut self, fits: usize, alone: bool, bound: &Bound, now: Duration) -> BoundEffect {
-        self.bounded = true;
-        if fits > 0 || !alone {
+    /// Applies a bound that allows only the first `fits` operations of an envelope. `is_alone` means that no other
+    /// envelope is in flight, so a rejection cannot make room.
+    pub(super) fn apply_bound(&mut self, fits: usize, is_alone: bool, bound: &Bound, now: Duration) -> BoundEffect {
+        self.is_bounded = true;
+        if fits > 0 || !is_alone {
             return BoundEffect::Continue;
         }
         match bound {
             Bound::Day { until, wait, .. } if self.options.waits_at_bounds => {
                 // On the new day, several envelopes can be in flight again.
-                self.bounded = false;
+                self.is_bounded = false;
                 self.paused_until = Some(now + (*wait).min(RECHECK_INTERVAL));
                 match self.announced_wait.replace(until.timestamp()) == Some(until.timestamp()) {
                     true => BoundEffect::Continue,
@@ -155,15 +157,16 @@ impl FlowControl {
         }
     }
 
-    /// Records an answer before it is stored, so that no envelope begins after an answer that stops the run.
+    /// Records an answer before it is stored, so that no envelope begins after an answer that stops the run. Puts
+    /// rejected resends in `reply` back in doubt.
     pub(super) fn observe_answer(
         &mut self,
         envelope: &Envelope,
         is_piece: bool,
         reply: &mut GatewayReply,
     ) -> Option<Halt> {
-        let warming_up = self.warm_up.is_warming_up() && !is_piece;
-        let stop = self.breaker.observe(&hide_numbers(envelope, reply), warming_up);
+        let is_warming_up = self.warm_up.is_warming_up() && !is_piece;
+        let stop = self.breaker.observe(&hide_numbers(envelope, reply), is_warming_up);
         restore_doubt(&self.options.repeated, envelope, reply);
         stop.map(|stop| self.record_stop(stop))
     }
@@ -230,8 +233,8 @@ impl FlowControl {
         if !self.warm_up.is_warming_up() || is_piece || !reply.has_proof() {
             return None;
         }
-        let rejected = reply.outcomes.iter().all(|outcome| matches!(outcome, OperationOutcome::Rejected { .. }));
-        if rejected && self.breaker.is_unproven() {
+        let is_rejected = reply.outcomes.iter().all(|outcome| matches!(outcome, OperationOutcome::Rejected { .. }));
+        if is_rejected && self.breaker.is_unproven() {
             self.warm_up.allow_single()
         } else {
             self.warm_up.next_step()
@@ -269,7 +272,7 @@ pub(super) const RECHECK_INTERVAL: Duration = Duration::from_secs(60);
 /// The effect of a bound that an envelope exceeds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum BoundEffect {
-    /// Send what is within the bound, or wait for envelopes in flight.
+    /// Send the operations within the bound, or wait for envelopes in flight.
     Continue,
     /// Pause sending.
     Wait {
@@ -346,8 +349,8 @@ impl WarmUp {
         }
     }
 
-    /// Returns to single operations, because a queued operation was rejected. Returns whether another single operation
-    /// is allowed.
+    /// Returns to single operations after a rejection, if another single operation is allowed. Returns whether it is
+    /// allowed.
     pub(super) fn return_to_singles(&mut self) -> bool {
         let more = self.further > 0;
         if more {
@@ -460,9 +463,8 @@ mod tests {
             FollowUp::Pause { reason: reason.into(), time, next }
         };
         let one_in_doubt = AfterWait::Next { in_doubt: 1 };
-        let again =
-            |piece| FollowUp::Resend(ResendBatch { operations: envelope(0..1).into_operations(), is_piece: piece });
-        let stop = |reason: &str| FollowUp::Stop(Halt { reason: reason.into(), first: true });
+        let again = |is_piece| FollowUp::Resend(ResendBatch { operations: envelope(0..1).into_operations(), is_piece });
+        let stop = |reason: &str| FollowUp::Stop(Halt { reason: reason.into(), is_first: true });
         let seven = Duration::from_secs(7);
         let table: [(usize, usize, Vec<FollowUp>); 12] = [
             (0, 0, vec![]),
@@ -557,13 +559,13 @@ mod tests {
     #[test]
     fn most_severe_stop_reason_wins_and_ties_keep_the_first() {
         let mut control = FlowControl::new(options().into());
-        for (kind, reason, first, expected) in [
+        for (kind, reason, is_first, expected) in [
             (StopKind::StopRequested, "one", true, "one"),
             (StopKind::Inconsistent, "two", false, "one"),
             (StopKind::Ledger, "three", false, "three"),
             (StopKind::Interrupted(2), "four", false, "three"),
         ] {
-            assert_eq!(control.record_stop(Stop::new(kind, reason)), Halt { reason: reason.into(), first });
+            assert_eq!(control.record_stop(Stop::new(kind, reason)), Halt { reason: reason.into(), is_first });
             assert_eq!(control.recorded_stop().map(|stop| stop.reason.as_str()), Some(expected));
         }
     }
@@ -607,9 +609,9 @@ mod tests {
                             control.expire_pause((now + time).saturating_sub(Duration::from_nanos(1)));
                             prop_assert!(control.is_paused() || time.is_zero());
                         }
-                        FollowUp::Stop(Halt { first, .. }) => {
+                        FollowUp::Stop(Halt { is_first, .. }) => {
                             prop_assert!(control.recorded_stop().is_some() && !control.may_begin(0, 0));
-                            prop_assert!(!first || stopped.is_none());
+                            prop_assert!(!is_first || stopped.is_none());
                         }
                         FollowUp::Resend(_) => prop_assert_eq!(kind, 3),
                         FollowUp::AskStatus { queued, until } => {
@@ -649,7 +651,7 @@ mod tests {
         ] {
             let mut control = FlowControl::new(options.into());
             let BoundEffect::Stop(halt) = control.apply_bound(0, true, &bound, second) else { panic!("it stops") };
-            assert_eq!((control.recorded_stop().map(|stop| stop.kind), halt.first), (Some(kind), true));
+            assert_eq!((control.recorded_stop().map(|stop| stop.kind), halt.is_first), (Some(kind), true));
         }
     }
 }

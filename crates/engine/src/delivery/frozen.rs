@@ -30,7 +30,7 @@ pub struct FrozenInputs {
     pub today: String,
     /// The path of the campaign file, for messages.
     pub campaign_file: PathBuf,
-    /// The path of the copied list, for messages. `None` if it is not a file.
+    /// The path of the list that was copied, for messages. `None` if the list is not a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list: Option<PathBuf>,
     /// SHA-256 of the recipients, in hexadecimal.
@@ -83,7 +83,8 @@ impl FrozenInputs {
         self.today.parse().map_or(CampaignDay::Coming(Date::ZERO), CampaignDay::Is)
     }
 
-    /// Whether a run and the current campaign have the same messages: channels, texts, constants and variants.
+    /// Whether a run and the current campaign have the same messages: channels, texts, constants, lookup tables and
+    /// variants.
     pub fn has_same_messages(&self, current: &CampaignBrief, includes: &[(String, String)]) -> bool {
         self.describe_message_changes(current, includes).is_empty()
     }
@@ -142,8 +143,8 @@ impl FrozenInputs {
             holdout,
         } = &self.brief;
         let mut changes = Vec::new();
-        let mut note = |changed: bool, key: &str| {
-            if changed {
+        let mut note = |is_changed: bool, key: &str| {
+            if is_changed {
                 changes.push(key.to_owned());
             }
         };
@@ -174,9 +175,9 @@ impl FrozenInputs {
 /// The description of changed channels or texts.
 pub const CHANGED_TEXTS: &str = "the channels or their messages";
 
-/// The lookup tables among the included texts if `tables` is true, otherwise the texts that are not tables.
-fn filter_includes(includes: &[(String, String)], tables: bool) -> Vec<&(String, String)> {
-    includes.iter().filter(|(name, _)| LookupTable::is_source_name(name) == tables).collect()
+/// The lookup tables among the included texts if `wants_tables` is true, otherwise the texts that are not tables.
+fn filter_includes(includes: &[(String, String)], wants_tables: bool) -> Vec<&(String, String)> {
+    includes.iter().filter(|(name, _)| LookupTable::is_source_name(name) == wants_tables).collect()
 }
 
 /// Compiles the frozen texts of a run for a list.
@@ -264,7 +265,7 @@ impl FrozenRun {
     }
 }
 
-/// Passes each row and its phone number to `visit`, in list order, with the hash of the text if the row has a message.
+/// Passes each row with a phone number to `visit`, in list order, with the hash of the text if the row has a message.
 ///
 /// # Errors
 /// If the list cannot be read to its end.
@@ -307,7 +308,7 @@ pub fn for_each_text_hash<R: Read + Send>(
 /// The hash of the text of a row. `None` if the row has no message.
 fn hash_text(composer: &mut Composer<'_>, forms: &[OperationForm], record: RecordRef<'_>) -> Option<TextHash> {
     let ComposedMessage { number: ValidNumber { phone, .. }, arm, message } = composer.compose(record).ok()?;
-    // Each run gives a row a different identifier, so the hash uses one that no message has.
+    // Each run gives a row a different identifier, so the hash uses an identifier that no message has.
     let id = MessageId::new(0)?;
     Some(EncodedOperation::from_form(record.row, id, phone, &forms[arm], |place| message.text(place)).digest)
 }

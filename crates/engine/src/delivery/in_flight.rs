@@ -46,10 +46,11 @@ pub(super) enum FlightEvent {
 /// The operations in flight.
 pub(super) struct InFlight {
     submitter: Arc<Submitter>,
-    /// Rendered operations in the order of the list. `None` after the last one.
+    /// Rendered operations in the order of the list. `None` after the last operation.
     feed: Option<Feed>,
     ready: VecDeque<EncodedOperation>,
-    /// The number of ready operations of each shard: the last envelope of a shard does not wait for the next one.
+    /// The number of ready operations of each complete shard. The last envelope of such a shard does not wait for rows
+    /// of the next shard.
     shard_sizes: VecDeque<usize>,
     /// Operations that are proven unsent, in the envelopes that resend them.
     resends: VecDeque<ResendBatch>,
@@ -98,16 +99,16 @@ impl InFlight {
         self.is_empty() && self.feed.is_none() && self.ready.is_empty() && self.resends.is_empty()
     }
 
-    /// Begins an envelope of at most `size` operations. Returns the number of operations in the envelope, or `None` if
-    /// no operations are ready.
+    /// Begins an envelope: a batch to resend, or at most `size` further operations. Returns the number of operations in
+    /// the envelope, or `None` if no operations are ready.
     pub(super) fn begin_envelope(&mut self, size: usize) -> Option<usize> {
-        let ResendBatch { operations, is_piece: piece } = self.take_next_operations(size)?;
+        let ResendBatch { operations, is_piece } = self.take_next_operations(size)?;
         let envelope = Envelope::new(operations)?;
         let count = envelope.operations().len();
         let (submitter, recalls) = (Arc::clone(&self.submitter), self.recalls.subscribe());
         let flight = async move {
             let submission = submitter.send_envelope(&envelope, recalls).await;
-            ReturnedEnvelope { envelope, is_piece: piece, submission }
+            ReturnedEnvelope { envelope, is_piece, submission }
         };
         self.submissions.spawn(flight.instrument(tracing::info_span!("envelope", number = tracing::field::Empty)));
         Some(count)
@@ -119,7 +120,7 @@ impl InFlight {
             return Some(resend);
         }
         let shard_size = self.shard_sizes.front().copied();
-        // An incomplete envelope is sent only after the last row.
+        // Fewer than `size` operations wait for more, unless their shard or the list has ended.
         if self.ready.is_empty() || (shard_size.is_none() && self.ready.len() < size && self.feed.is_some()) {
             return None;
         }
@@ -168,13 +169,13 @@ impl InFlight {
                 recorded.map_or_else(task_failure, |(record, recorded)| FlightEvent::Recorded(record, recorded))
             }
             Some(returned) = self.submissions.join_next() => returned.map_or_else(task_failure, FlightEvent::Returned),
-            more = next_group(&mut self.feed), if wants_more => self.add_group(more),
+            group = next_group(&mut self.feed), if wants_more => self.add_group(group),
             else => std::future::pending().await,
         }
     }
 
-    fn add_group(&mut self, more: Option<Result<Vec<EncodedOperation>, Stop>>) -> FlightEvent {
-        match more {
+    fn add_group(&mut self, group: Option<Result<Vec<EncodedOperation>, Stop>>) -> FlightEvent {
+        match group {
             Some(Ok(operations)) if operations.is_empty() => {
                 let rest = self.ready.len() - self.shard_sizes.iter().sum::<usize>();
                 self.shard_sizes.extend((rest > 0).then_some(rest));

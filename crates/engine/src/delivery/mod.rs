@@ -73,7 +73,7 @@ pub struct SendContext {
     pub late_opt_outs: Option<Arc<dyn LateOptOuts>>,
 }
 
-/// The numbers among the given ones that opted out, or the reason why they are unknown.
+/// The given numbers that opted out, or the reason why they are unknown.
 pub type OptedOutFuture<'a> = Pin<Box<dyn Future<Output = Result<Vec<Phone>, String>> + Send + 'a>>;
 
 /// Opt-outs outside the ledger that can change while a run is being sent.
@@ -83,7 +83,7 @@ pub trait LateOptOuts: Send + Sync {
     fn find_opted_out(&self, phones: Vec<Phone>) -> OptedOutFuture<'_>;
 }
 
-/// The options of sending, which stay the same until the end.
+/// The options of sending, which do not change until the end.
 #[derive(Clone, Debug)]
 pub struct SendOptions {
     /// The lease of the run.
@@ -107,7 +107,7 @@ pub struct SendOptions {
     /// The limits at which the circuit breaker stops the run.
     pub limits: BreakerLimits,
     /// Whether the gateway has already accepted messages of the run, or these are resends. Then a first rejection says
-    /// nothing about the others.
+    /// nothing about later messages.
     pub proven: bool,
     /// The time for asking about the first messages of an asynchronous run. Zero in a rehearsal.
     pub first_messages: Duration,
@@ -115,15 +115,15 @@ pub struct SendOptions {
     pub sharing: Option<SharedPace>,
     /// The rules that turn rejections into opt-outs, and the name of the run in the suppression list.
     pub opt_outs: Arc<RunOptOuts>,
-    /// Whether a person waits for the end. Then earlier warnings are suppressed, and a long silence is announced. The
-    /// time limit for an unreachable gateway counts from the start.
+    /// Whether a person waits for the end. Then no warnings about answers are emitted, a long silence is announced, and
+    /// the time limit for an unreachable gateway counts from the start.
     pub is_attended: bool,
 }
 
 /// The rules by which a run changes the suppression list.
 #[derive(Clone, Debug)]
 pub struct RunOptOuts {
-    /// The errors of rejected messages that mean an opt-out.
+    /// The errors with which the gateway rejects a message to a recipient who opted out.
     pub errors: Vec<String>,
     /// The name of the run.
     pub run: String,
@@ -155,12 +155,12 @@ impl RunOptOuts {
         opt_outs.collect()
     }
 
-    /// The known error that a rejection with this error means, if it means an opt-out.
+    /// The configured error that equals the error of a rejection. `None` if the rejection is not an opt-out.
     pub fn find_error(&self, error: &str) -> Option<&str> {
         self.errors.iter().map(String::as_str).find(|known| *known == error.trim())
     }
 
-    /// The opt-out of a recipient whose message was rejected with a known error.
+    /// The opt-out of a recipient whose message was rejected with a configured error.
     pub fn build_opt_out(&self, addressee: Addressee, error: &str, at: Timestamp) -> OptOut {
         OptOut {
             who: addressee,
@@ -176,7 +176,7 @@ impl RunOptOuts {
 /// An event of sending. Counts are reported only after their commit.
 #[derive(Clone, Debug)]
 pub enum DeliveryEvent {
-    /// An envelope was settled; these are the counts of the whole run.
+    /// An envelope was settled, or rows were skipped; these are the counts of the whole run.
     Settled {
         /// Counts by state.
         counts: StateCounts,
@@ -192,7 +192,7 @@ pub enum DeliveryEvent {
         /// The kind of envelope that is sent after the pause.
         next: AfterWait,
     },
-    /// An answer is late: the time waited so far, and the maximum.
+    /// An answer is late.
     Slow {
         /// The time waited so far.
         waited: Duration,

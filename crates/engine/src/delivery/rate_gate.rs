@@ -185,11 +185,17 @@ mod tests {
         let gate = RateGate::new(Some(10.0));
         let turn = gate.wait_for_turn(1).await;
         let hour = Duration::from_secs(3_600);
-        assert!(tokio::time::timeout(hour, gate.wait_for_turn(1)).await.is_err(), "one has the turn and has not left");
+        assert!(
+            tokio::time::timeout(hour, gate.wait_for_turn(1)).await.is_err(),
+            "an envelope has the turn and has not left"
+        );
         turn.mark_departed();
         let start = Instant::now();
         gate.wait_for_turn(1).await.mark_departed();
-        assert!(start.elapsed() >= Duration::from_millis(80), "the rate counts from when the one before it left");
+        assert!(
+            start.elapsed() >= Duration::from_millis(80),
+            "the rate counts from the departure of the previous envelope"
+        );
     }
 
     #[tokio::test(start_paused = true)]

@@ -52,7 +52,7 @@ pub struct Reconciliation {
     pub asked: u64,
     /// Rows whose message the gateway has.
     pub found: u64,
-    /// Rows whose message the gateway had, and that failed.
+    /// Rows whose message the gateway has, but whose delivery failed.
     pub failed: u64,
     /// Rows whose message the gateway does not know, after enough proof.
     pub not_found: u64,
@@ -87,24 +87,24 @@ impl MessagesInDoubt {
             reference = find_reference(run, states, &envelope).or(reference);
             for sent in &envelope.rows {
                 if states.recorded_state(sent.row).is_some_and(|state| selected_states.contains(&state)) {
-                    // A later attempt replaces the previous one. It might have waited a long time before it was sent,
-                    // so the time of its outcome is used if known.
+                    // A later attempt replaces the previous one. An attempt might have waited a long time before it was
+                    // sent, so the time of its outcome is used if known.
                     let since = envelope.settled.as_ref().map_or(envelope.begun_at, |(at, _)| *at);
                     rows.insert(sent.row, ((envelope.envelope, envelope.chain(sent)), since));
                 }
             }
         }
-        let doubt = |(row, ((envelope, chain), since))| {
+        let build_doubt = |(row, ((envelope, chain), since))| {
             let events = states.events();
             let about = events.for_row(row).iter().filter(|event| event.envelope == envelope);
             let not_found = about.into_iter().any(|event| matches!(event.change, RowChange::NotFound { .. }));
             let id = run.message_id(row, events.find_order(row, envelope))?;
-            // Answers about an earlier attempt say nothing about this one.
+            // Answers about an earlier attempt say nothing about this attempt.
             let inquiry = inquiries.remove(&row).filter(|inquiry| inquiry.envelope == envelope);
             let unresolved = states.recorded_state(row) == Some(RowState::Unresolved);
             Some(MessageInDoubt { row, id, envelope, chain, since, history: inquiry, not_found, unresolved })
         };
-        let mut rows: Vec<MessageInDoubt> = rows.into_iter().filter_map(doubt).collect();
+        let mut rows: Vec<MessageInDoubt> = rows.into_iter().filter_map(build_doubt).collect();
         rows.sort_by_key(|doubt| doubt.row);
         Ok(Self { rows, reference })
     }
@@ -162,7 +162,7 @@ impl Reconciler<'_> {
     fn group_size(&self, deadline: Instant) -> usize {
         let seconds = deadline.saturating_duration_since(Instant::now()).as_secs_f64();
         let max = self.allowance.rate.map_or(MAX_INQUIRIES, |rate| (seconds * rate) as usize);
-        // Each group includes the probe and the reference. There is room for at least one row.
+        // Each group includes the probe and the reference. A group has at least one row.
         max.min(MAX_INQUIRIES).min(self.most).saturating_sub(2).max(1)
     }
 
@@ -213,7 +213,7 @@ impl Reconciler<'_> {
 }
 
 impl Reconciler<'_> {
-    /// The receipt in an answer. `None` if the gateway does not know the message.
+    /// The receipt in an answer. `None` if the answer contains no status.
     fn build_receipt(&self, doubt: &MessageInDoubt, answer: &StatusAnswer) -> Option<NewReceipt> {
         let receipt = to_receipt(answer.clone(), ReceiptSource::Asked)?;
         let (_, order) = self.run.find_message(doubt.id)?;
@@ -277,14 +277,14 @@ pub struct MessageInDoubt {
     pub envelope: u32,
     /// The channels of its message.
     pub chain: Chain,
-    /// The time since which the attempt has been in doubt. An intent without an outcome might have been sent at any
+    /// The time since which the attempt has been in doubt. An envelope without an outcome might have been sent at any
     /// time since it began.
     pub since: Timestamp,
     /// The answers so far.
     pub history: Option<AskedRow>,
-    /// Whether it is already marked as not found.
+    /// Whether the row is already marked as not found.
     pub not_found: bool,
-    /// Whether it is already unresolved, which only proof changes.
+    /// Whether the row is already unresolved, which only proof changes.
     pub unresolved: bool,
 }
 
@@ -313,7 +313,7 @@ impl StatusTrust {
     }
 }
 
-/// The time that must pass after sending, and after the previous denial, before a denial counts.
+/// The time that must pass after sending, and after the last denial that counted, before a denial counts.
 ///
 /// `lag` is the longest observed time until the gateway knew a message.
 pub fn denial_wait(endpoint: Endpoint, lag: Option<Duration>) -> Duration {
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn gateway_is_trusted_if_it_knows_sent_messages() {
+    fn trust_depends_on_answers_about_probe_and_reference() {
         for (probe, reference, trust) in [
             (denied(), Some(known()), StatusTrust::Full),
             (denied(), None, StatusTrust::KnownOnly),

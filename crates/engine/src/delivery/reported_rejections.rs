@@ -89,7 +89,8 @@ impl ReportedRejections {
         Ok(self.rejected.len() - before)
     }
 
-    /// Whether receipts since this time report that the message of a row was rejected on its last channel.
+    /// Whether receipts since this time report that the message of a row was rejected on its last channel, and none of
+    /// them reports a delivery.
     fn is_rejected(&self, row: Row, stored_receipts: &[StoredReceipt], since: Timestamp) -> bool {
         let Some((chain, _)) = self.sent.iter().find(|(_, rows)| rows.contains(row.get())) else { return false };
         // Receipts are stored with their time in whole milliseconds.

@@ -34,7 +34,7 @@ pub(super) struct RetryMoment {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ResendBatch {
     pub(super) operations: Vec<EncodedOperation>,
-    /// Whether it is a part of an envelope that one operation spoilt.
+    /// Whether the batch is a part of an envelope that was split because one operation spoilt it.
     pub(super) is_piece: bool,
 }
 
@@ -80,13 +80,14 @@ pub(super) enum RetryPause {
     Forever(Stop),
 }
 
-/// The retries of a gateway that accepts nothing, with their duration and number.
+/// Decides when to retry while the gateway accepts nothing, and when to give up.
 #[derive(Debug)]
 pub(super) struct RetryPolicy {
     /// The maximum duration of an outage before sending stops.
     patience: Duration,
-    /// Whether a person waits. Then the patience counts from the start, and no pause is longer.
-    attended: bool,
+    /// Whether a person waits. Then the patience counts from the start, and no pause is longer than the remaining
+    /// patience.
+    is_attended: bool,
     outage: Option<Outage>,
 }
 
@@ -98,8 +99,8 @@ struct Outage {
 }
 
 impl RetryPolicy {
-    pub(super) fn new(patience: Duration, attended: bool) -> Self {
-        Self { patience, attended, outage: None }
+    pub(super) fn new(patience: Duration, is_attended: bool) -> Self {
+        Self { patience, is_attended, outage: None }
     }
 
     /// Whether the last attempt failed completely because the gateway was unreachable or throttling.
@@ -127,10 +128,10 @@ impl RetryPolicy {
             self.outage = None;
             return RetryPause::For(pause);
         }
-        let first = if self.attended { Duration::ZERO } else { moment.at };
+        let first = if self.is_attended { Duration::ZERO } else { moment.at };
         let Outage { since, attempts } = self.outage.unwrap_or(Outage { since: first, attempts: 0 });
         let left = self.patience.saturating_sub(moment.at.saturating_sub(since));
-        if left.is_zero() || (self.attended && pause.is_some_and(|pause| pause > left)) {
+        if left.is_zero() || (self.is_attended && pause.is_some_and(|pause| pause > left)) {
             return RetryPause::Forever(Stop::new(StopKind::Unreachable, self.describe_outage(reason)));
         }
         let attempts = attempts.saturating_add(1);
@@ -139,7 +140,7 @@ impl RetryPolicy {
     }
 
     fn describe_outage(&self, reason: &str) -> String {
-        if self.attended {
+        if self.is_attended {
             return reason.to_owned();
         }
         let time = SignedDuration::try_from(self.patience).unwrap_or(SignedDuration::MAX);
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn backoff_differs_between_processes_and_envelopes() {
+    fn random_share_is_spread_evenly_across_envelopes() {
         let chances: Vec<f64> =
             (0..100).flat_map(|owner| (1..=10).map(move |n| random_share(Epoch(owner), n))).collect();
         for tenth in 0..10 {
@@ -272,7 +273,7 @@ mod tests {
     proptest! {
         #[test]
         fn only_operations_proven_unsent_are_resent_and_only_once(
-            kinds in prop::collection::vec(0..5_usize, 1..60), split: bool, piece: bool,
+            kinds in prop::collection::vec(0..5_usize, 1..60), split: bool, is_piece: bool,
         ) {
             let outcomes: Vec<OperationOutcome> = kinds.iter().map(|kind| outcome(*kind)).collect();
             let signal = if split { Signal::Split("spoilt".into()) } else { Signal::Go };
@@ -280,10 +281,10 @@ mod tests {
             let unsent = sent.operations().iter().zip(&outcomes);
             let unsent = unsent.filter(|(_, outcome)| matches!(outcome, OperationOutcome::NotSent { .. }));
             let expected: Vec<EncodedOperation> = unsent.map(|(operation, _)| operation.clone()).collect();
-            let batches = split_into_resend_batches(sent, piece, &GatewayReply::new(outcomes, signal));
+            let batches = split_into_resend_batches(sent, is_piece, &GatewayReply::new(outcomes, signal));
             let max_batches = if split && expected.len() > 1 { 2 } else { 1 };
             prop_assert!(batches.len() <= max_batches);
-            prop_assert!(batches.iter().all(|batch| !batch.operations.is_empty() && batch.is_piece == (piece || split)));
+            prop_assert!(batches.iter().all(|batch| !batch.operations.is_empty() && batch.is_piece == (is_piece || split)));
             let resent: Vec<EncodedOperation> = batches.into_iter().flat_map(|batch| batch.operations).collect();
             prop_assert_eq!(resent, expected);
         }

@@ -2,7 +2,7 @@
 //! sending ends.
 //!
 //! A run sends in passes. Rows that may not be sent yet are skipped and stay planned. When no other rows are left, the
-//! run waits until the first of them may be sent, and starts another pass.
+//! run waits until the first skipped row may be sent, and starts another pass.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -53,9 +53,9 @@ impl SendingPasses {
 pub enum ZoneSource {
     /// The zone of the campaign.
     Campaign,
-    /// The zone that the number indicates by its country or area code, or that of the campaign.
+    /// The zone that the number indicates by its country or area code. If it indicates none, the campaign's zone.
     Country,
-    /// The zone in this column, or that of the campaign.
+    /// The zone in this column. If the cell names no known zone, the campaign's zone.
     Column(usize),
 }
 
@@ -85,8 +85,8 @@ struct PassedRows {
     opens: Option<Timestamp>,
     /// The time at which the window closes for the first of these rows that would be sent too late.
     closes: Option<Timestamp>,
-    /// Whether some of these rows can never be sent.
-    never: bool,
+    /// Whether the window of some of these rows never opens.
+    never_opens: bool,
 }
 
 /// The time when skipped rows must be checked again.
@@ -96,7 +96,7 @@ pub(super) enum NextCheck {
     AtOpening(Timestamp),
     /// At this time, when the window closes for rows that could not be sent in time.
     AtClosing(Timestamp),
-    /// Never: all sending ends before.
+    /// Never: all sending ends first.
     Ended,
     /// Never: the window stays closed for a year.
     NeverOpens,
@@ -146,8 +146,8 @@ impl SendingHours {
     }
 
     /// Checks whether the message to a row may be sent now, and returns the time before which it must be sent. Returns
-    /// `Some(None)` if it may be sent at any later time, and `None` if it must not be sent now. If its window is closed,
-    /// also records when the window opens.
+    /// `Some(None)` if it may be sent at any later time, and `None` if it must not be sent now. If its window is
+    /// closed, also records when the window opens.
     pub(super) fn departure_deadline(&self, phone: Phone, fields: RecordFields<'_>) -> Option<Option<Timestamp>> {
         let (now, until) = (self.now(), self.rules.until);
         if until.is_some_and(|until| now >= until) {
@@ -159,7 +159,7 @@ impl SendingHours {
                 let mut passed_rows = self.passed_rows();
                 match opens {
                     Some(at) => passed_rows.opens = Some(passed_rows.opens.map_or(at, |known| known.min(at))),
-                    None => passed_rows.never = true,
+                    None => passed_rows.never_opens = true,
                 }
                 None
             }
@@ -200,18 +200,18 @@ impl SendingHours {
 
     /// The time when skipped rows must be checked again. Clears the record of skipped rows.
     pub(super) fn take_next_check(&self) -> NextCheck {
-        let PassedRows { opens, closes, never } = std::mem::take(&mut *self.passed_rows());
+        let PassedRows { opens, closes, never_opens } = std::mem::take(&mut *self.passed_rows());
         let check = match (opens, closes) {
             (Some(opens), Some(closes)) if closes < opens => NextCheck::AtClosing(closes),
             (Some(opens), _) => NextCheck::AtOpening(opens),
             (None, Some(closes)) => NextCheck::AtClosing(closes),
-            (None, None) if never => NextCheck::NeverOpens,
+            (None, None) if never_opens => NextCheck::NeverOpens,
             (None, None) => NextCheck::Nothing,
         };
-        let comes_first = |at: Timestamp| self.rules.until.is_some_and(|until| at >= until);
+        let is_after_end = |at: Timestamp| self.rules.until.is_some_and(|until| at >= until);
         match check {
             _ if self.has_ended() => NextCheck::Ended,
-            NextCheck::AtOpening(at) if comes_first(at) => NextCheck::Ended,
+            NextCheck::AtOpening(at) if is_after_end(at) => NextCheck::Ended,
             NextCheck::NeverOpens if self.rules.until.is_some() => NextCheck::Ended,
             check => check,
         }
@@ -339,8 +339,8 @@ mod tests {
         let at_hour = |day: u8, hour: u8| format!("2026-11-{day}T{hour:02}:00:00Z").parse::<Timestamp>().unwrap();
         let midnight = at_hour(26, 0);
         let departure = |zone: ZoneSource, until: Option<Timestamp>| {
-            let keeping = SendingRules { windows: vec![(window.clone(), zone)], home: TimeZone::UTC, until };
-            let hours = SendingHours::new(keeping, Arc::new(Timestamp::now));
+            let rules = SendingRules { windows: vec![(window.clone(), zone)], home: TimeZone::UTC, until };
+            let hours = SendingHours::new(rules, Arc::new(Timestamp::now));
             hours.window_state(now, (None, Vec::new()));
             hours.find_next_departure(midnight)
         };

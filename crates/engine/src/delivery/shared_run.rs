@@ -84,8 +84,10 @@ impl<S: ShardSender> Participant<'_, S> {
     }
 
     /// Divides a run into shards, sends some of them, and waits until no worker holds a shard. After a stop, waits at
-    /// most `max_wait`. `None` if another process holds the run. `proven` means that a first rejection says nothing
-    /// about later messages.
+    /// most `max_wait`. `None` if another process holds the run.
+    ///
+    /// `terms` are stored for the other workers. `is_proven` means that a first rejection says nothing about later
+    /// messages.
     ///
     /// # Errors
     /// If the work cannot continue.
@@ -94,7 +96,7 @@ impl<S: ShardSender> Participant<'_, S> {
         run: &Run,
         lease: Lease,
         terms: &str,
-        proven: bool,
+        is_proven: bool,
         max_wait: Duration,
     ) -> Result<Option<SendEnding>, S::Error> {
         let (mut ending, mut left) = (SendEnding::default(), u64::MAX);
@@ -106,7 +108,7 @@ impl<S: ShardSender> Participant<'_, S> {
                 break;
             }
             left = planned;
-            let proven = proven || current.has_accepted();
+            let proven = is_proven || current.has_accepted();
             match self.ledger.update_rows(lease, RowUpdate::Sharded { terms: terms.to_owned(), proven }).await? {
                 Ownership::Held => {}
                 Ownership::Lost => return Ok(None),
@@ -125,7 +127,7 @@ impl<S: ShardSender> Participant<'_, S> {
                 }
             }
         }
-        if let Some(stop) = ending.stopped.as_ref().filter(|stop| !is_ledger_lost(stop.kind)) {
+        if let Some(stop) = ending.stopped.as_ref().filter(|stop| !has_lost_ledger_or_lease(stop.kind)) {
             self.halt_run(run, stop).await?;
             self.wait_until_released(run, max_wait).await?;
         }
@@ -133,14 +135,14 @@ impl<S: ShardSender> Participant<'_, S> {
     }
 
     /// Draws and sends shards of a run, and waits for other workers, because they might leave shards unfinished.
-    /// `leader_lease` is the lease of the leader.
+    /// `leader_lease` is the lease of the leader, or `None` if this worker is not the leader.
     async fn send_shards(&self, run: &Run, leader_lease: Option<Lease>) -> Result<(SendEnding, DrawEnd), S::Error> {
         let Self { ledger, by, size, sender } = self;
         let Some(worker) = ledger.register_worker(run, by.clone()).await? else {
             return Ok((SendEnding::default(), DrawEnd::RunOver));
         };
         let worker = Arc::new(worker);
-        // Rows that were never drawn are unchanged since the run was sharded.
+        // One snapshot is enough for rows that were never drawn: they are unchanged since the run was sharded.
         let mut snapshot = Snapshot::load(ledger.as_ref(), run, true).await?;
         let (mut ending, mut next) = (SendEnding::default(), None);
         loop {
@@ -203,8 +205,8 @@ impl<S: ShardSender> Participant<'_, S> {
 
     /// Loads the current state of a run.
     async fn reload_run(&self, run: &Run) -> Result<Run, S::Error> {
-        let known = self.ledger.list_runs(RunFilter::with_key(run.key)).await?.pop();
-        known.ok_or_else(|| LedgerError::Unreadable(format!("the run {} no longer exists", run.name())).into())
+        let current = self.ledger.list_runs(RunFilter::with_key(run.key)).await?.pop();
+        current.ok_or_else(|| LedgerError::Unreadable(format!("the run {} no longer exists", run.name())).into())
     }
 
     /// Waits, for at most `max_wait`, until no worker holds a shard of a stopped run.
@@ -226,8 +228,8 @@ fn stops_all_workers(kind: StopKind) -> bool {
     )
 }
 
-/// Whether a stopped worker can no longer inform the other workers.
-fn is_ledger_lost(kind: StopKind) -> bool {
+/// Whether a stopped leader can no longer stop the other workers, because it lost the ledger or its lease.
+fn has_lost_ledger_or_lease(kind: StopKind) -> bool {
     matches!(kind, StopKind::Ledger | StopKind::LeaseLost)
 }
 
@@ -238,7 +240,7 @@ pub struct ShardSource(Arc<ShardSourceInner>);
 struct ShardSourceInner {
     ledger: Arc<dyn Ledger>,
     worker: Arc<ShardWorker>,
-    /// The number of rows per draw. `None` if no more are drawn.
+    /// The number of rows per draw. `None` if no more rows are drawn.
     size: Option<u32>,
     state: Mutex<DrawState>,
 }
@@ -309,8 +311,8 @@ impl ShardSource {
         self.state().last.take()
     }
 
-    /// Whether the shards have the maximum size, because workers without a rate limit, or with a high limit, finish
-    /// them quickly.
+    /// Whether further shards are drawn, and have the maximum size. Workers without a rate limit, or with a high limit,
+    /// draw such shards and finish them quickly.
     pub fn has_largest_shards(&self) -> bool {
         self.0.size.is_some_and(|size| size >= MAX_SHARD_ROWS)
     }
@@ -341,13 +343,14 @@ impl ShardSource {
 /// The terms on which a worker shares a run with others.
 #[derive(Clone, Debug)]
 pub struct SharedPace {
-    /// The campaign's rate, which all workers respect together. `None` if only the account has one.
+    /// The campaign's rate, which all workers respect together. `None` if only the account's rate limit applies.
     pub pace: Option<Allowance>,
 }
 
 /// The maximum number of rows per draw, so that little is left when a worker dies.
 pub(super) const MAX_SHARD_ROWS: u32 = 5_000;
-/// The duration of a shard in seconds, so that no worker has much left when the others are finished.
+/// The intended duration of a shard in seconds. It is short, so that no worker has much left when the others are
+/// finished.
 const SHARD_SECONDS: f64 = 2.0;
 
 /// The number of rows that a worker with this rate and envelope size draws at a time.
@@ -357,7 +360,8 @@ pub fn shard_size(rate: Option<f64>, batch: usize) -> u32 {
     rows.clamp(min_rows, MAX_SHARD_ROWS)
 }
 
-/// The number of envelopes before and after one that are checked for consecutive doubt: as many as can be in flight.
+/// The number of envelopes that are checked for consecutive doubt, both before and after an envelope in doubt: as many
+/// as can be in flight.
 pub(super) const DOUBT_WINDOW: u32 = 256;
 
 /// The number of consecutive settled envelopes of all workers that are in doubt, counted back from the latest.

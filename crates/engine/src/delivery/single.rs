@@ -22,11 +22,12 @@ use campaign_manifest::{CampaignBrief, DuplicatePolicy, Percentage};
 /// The result of a single operation.
 #[derive(Clone, Debug)]
 pub struct SingleEnding {
-    /// The stored outcome. `None` if the intent was left without one.
+    /// The stored outcome, or `NotSent` if nothing was sent. `None` if the intent was left without an outcome, or if
+    /// the recipient was skipped.
     pub outcome: Option<OperationOutcome>,
     /// The reason why the operation was not sent or was abandoned.
     pub stopped: Option<Stop>,
-    /// The reason why the ledger skipped the recipient: [`OPTED_OUT`] or [`CAPPED`]. `None` if it did not.
+    /// The reason why the recipient was skipped: [`OPTED_OUT`] or [`CAPPED`]. `None` if the recipient was not skipped.
     pub skipped: Option<&'static str>,
 }
 
@@ -37,8 +38,8 @@ pub async fn send_single(options: SendOptions, context: SendContext, operation: 
     to_single_ending(send_operations(options, context, Feed::from_groups(vec![vec![operation]]), counts).await)
 }
 
-/// Converts the result of a run to the result of a single operation. If the operation might have been sent, only a stop
-/// of this process, such as an interrupt, is kept.
+/// Converts the result of a run to the result of a single operation. If the operation has an outcome other than
+/// `NotSent`, only a stop of this process, such as an interrupt, is kept.
 fn to_single_ending(SendEnding { outcome, stopped, counts, opted_out, .. }: SendEnding) -> SingleEnding {
     let unsent = || OperationOutcome::NotSent { reason: stopped.as_ref().map_or("", |stop| &stop.reason).into() };
     // Without an intent, or after a withdrawal, nothing was sent.
@@ -142,8 +143,8 @@ impl SingleKind {
         }
     }
 
-    /// The default endpoint. The asynchronous endpoint would answer a lookup with only a `request_id`. Messages use
-    /// this endpoint, so that the sender does not wait (contract 4.4). A test uses its campaign's endpoint.
+    /// The default endpoint. The asynchronous endpoint would answer a lookup with only a `request_id`. Messages use the
+    /// asynchronous endpoint, so that the sender does not wait (contract 4.4). A test uses its campaign's endpoint.
     pub fn endpoint(self) -> Endpoint {
         match self {
             SingleKind::Lookup | SingleKind::CodeCall | SingleKind::Test => Endpoint::Sync,
@@ -171,14 +172,14 @@ impl SingleKind {
         Self::ALL.into_iter().find(|single| single.campaign_name() == campaign)
     }
 
-    /// The frozen inputs of a run of this single operation. `recipients_sha256` is the hash of the run's list, and
-    /// `today` is a date.
+    /// The frozen inputs of a run of these single operations. `today` is the date on which the run began, and
+    /// `recipients_sha256` is the hash of the run's list.
     pub fn frozen_inputs(self, gateway: &str, today: String, recipients_sha256: String) -> FrozenInputs {
         FrozenInputs {
             brief: self.brief(gateway),
             includes: Vec::new(),
             today,
-            // The message came from the command line, not from a file.
+            // A single operation has no campaign file of its own.
             campaign_file: Path::new("").to_owned(),
             list: None,
             recipients_sha256,
@@ -245,7 +246,7 @@ mod tests {
             (&doubt, RowState::InDoubt, stop(StopKind::OffContract), &doubt, false),
             (&not_sent, planned, stop(StopKind::KeyRefused), &not_sent, true),
             (&not_sent, planned, stop(StopKind::OffContract), &not_sent, true),
-            // The message was withdrawn before its intent, or another process took over the run.
+            // The message was recalled before its intent, or another process took over the run.
             (&None, planned, stop(StopKind::Interrupted(2)), &unsent, true),
             (&None, planned, stop(StopKind::LeaseLost), &unsent, true),
             // The intent stays without an outcome.

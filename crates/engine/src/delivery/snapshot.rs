@@ -21,7 +21,7 @@ pub struct Snapshot {
     pub left_out: ExcludedRows,
     /// Rows that need no sending: skipped, or with a final envelope.
     pub settled: RoaringBitmap,
-    /// The hashes of rows that are resent as the same message.
+    /// The message hashes of rows that are resent as the same message.
     pub digests: HashMap<Row, [u8; 8]>,
     /// Resent rows whose message was in doubt, so that it might have been sent before.
     pub repeated: RoaringBitmap,
@@ -32,15 +32,15 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Reads the state of `run`. `owned` means that a process is sending the run.
+    /// Reads the state of `run`. `is_owned` means that a process is sending the run.
     ///
     /// # Errors
     /// If the ledger cannot be read, or the run was purged.
-    pub async fn load(ledger: &dyn Ledger, run: &Run, owned: bool) -> Result<Self, LedgerError> {
+    pub async fn load(ledger: &dyn Ledger, run: &Run, is_owned: bool) -> Result<Self, LedgerError> {
         LedgerError::refuse_purged(run)?;
         let left_out = ledger.load_excluded_rows(run.key).await?;
         let events = RowEvents::new(ledger.load_events(run.key).await?, run.endpoint).with_excluded_rows(&left_out);
-        let mut states = RowStates::new(RowActivities::load(ledger, run, owned).await?, events);
+        let mut states = RowStates::new(RowActivities::load(ledger, run, is_owned).await?, events);
         let mut settled = left_out.rows();
         let mut digests = HashMap::new();
         let mut envelopes = EnvelopeReader::new(ledger, run.key);
@@ -113,6 +113,6 @@ fn find_renumbered_rows(
             digests.remove(&row);
         }
     }
-    let ids = |order: u32| run.orders.get(usize::try_from(order).ok()?.checked_sub(1)?).copied();
-    orders.into_iter().filter_map(|(order, rows)| Some((rows, ids(order)?))).collect()
+    let find_ids = |order: u32| run.orders.get(usize::try_from(order).ok()?.checked_sub(1)?).copied();
+    orders.into_iter().filter_map(|(order, rows)| Some((rows, find_ids(order)?))).collect()
 }

@@ -28,9 +28,9 @@ use campaign_manifest::CampaignBrief;
 pub struct PendingMessage {
     /// The row of the message.
     pub row: Row,
-    /// The retry order of its identifier. `None` for the run's own.
+    /// The retry order of its identifier. `None` if the identifier is in the run's own range.
     pub order: Option<u32>,
-    /// Our identifier.
+    /// Our identifier of the message.
     pub id: MessageId,
     /// The channels of the message.
     pub chain: Chain,
@@ -71,7 +71,7 @@ pub struct StatusPoller<'a> {
     pub clock: fn() -> Timestamp,
 }
 
-/// The accepted messages of a run without a final status, in the order of sending.
+/// The accepted and queued messages of a run without a final status, in the order of their identifiers.
 ///
 /// # Errors
 /// If the ledger cannot be read.
@@ -119,14 +119,14 @@ impl PendingMessage {
         Self { row, order, id, chain, expires_at }
     }
 
-    /// Whether the lifetimes of all the message's channels have passed, so an answer is final.
+    /// Whether the lifetimes of all the message's channels have passed, so that an answer is final.
     pub fn has_expired(&self, now: Timestamp) -> bool {
         self.expires_at <= now
     }
 }
 
 impl StatusPoller<'_> {
-    /// The size of a group. Each group includes the probe.
+    /// The number of messages in a group, at least one. The probe is added to each group.
     pub fn group_size(&self) -> usize {
         MAX_INQUIRIES.min(self.most).saturating_sub(1).max(1)
     }
@@ -142,7 +142,7 @@ impl StatusPoller<'_> {
         group: &[PendingMessage],
         share: f64,
         deadline: Instant,
-        polled: &mut PollCounts,
+        counts: &mut PollCounts,
     ) -> Result<Option<Vec<Option<Receipt>>>, LedgerError> {
         let Self { ledger, gateway, run, ref allowance, most, .. } = *self;
         let inquiries = StatusInquiry { ledger, gateway, run, allowance, most };
@@ -150,7 +150,7 @@ impl StatusPoller<'_> {
         // A reference is not needed, because denials do not count here.
         let ids = group.iter().map(|message| message.id);
         let Some((trust, answers)) = inquiries.ask_with_probe(ids, None, deadline).await? else { return Ok(None) };
-        let answered = self.store_answers(group, trust, answers, polled).await?;
+        let answered = self.store_answers(group, trust, answers, counts).await?;
         let operations = group.len() as f64 + 1.0;
         let interval = self.allowance.rate.map_or(Duration::ZERO, |rate| {
             Duration::from_secs_f64((operations / (rate * share).max(0.001)).min(3_600.0))
@@ -164,18 +164,18 @@ impl StatusPoller<'_> {
         group: &[PendingMessage],
         trust: StatusTrust,
         answers: Vec<StatusAnswer>,
-        polled: &mut PollCounts,
+        counts: &mut PollCounts,
     ) -> Result<Vec<Option<Receipt>>, LedgerError> {
         let (mut answered, now) = (Vec::with_capacity(group.len()), (self.clock)());
         for (message, answer) in group.iter().zip(answers) {
-            polled.asked += 1;
+            counts.asked += 1;
             answered.push(match answer {
                 StatusAnswer::Unclear(_) => {
-                    polled.unclear += 1;
+                    counts.unclear += 1;
                     None
                 }
                 _ if trust == StatusTrust::Blind => {
-                    polled.blind += 1;
+                    counts.blind += 1;
                     None
                 }
                 // A gateway can forget the status of a message; its acceptance stays proven.
@@ -192,7 +192,7 @@ impl StatusPoller<'_> {
         });
         let receipts = receipts.collect();
         let outcomes = self.ledger.store_receipts(receipts).await?;
-        polled.updated += outcomes.iter().filter(|outcome| **outcome == ReceiptOutcome::Stored).count() as u64;
+        counts.updated += outcomes.iter().filter(|outcome| **outcome == ReceiptOutcome::Stored).count() as u64;
         Ok(answered)
     }
 }
@@ -200,7 +200,7 @@ impl StatusPoller<'_> {
 /// The maximum number of inquiries in an envelope, including the probe and the reference.
 pub(super) const MAX_INQUIRIES: usize = 50;
 
-/// The receipt in an answer. `None` if the gateway does not know the message.
+/// The receipt in an answer. `None` if the answer contains no status.
 pub(super) fn to_receipt(answer: StatusAnswer, source: ReceiptSource) -> Option<Receipt> {
     let StatusAnswer::Known { status, msg_id, channel, updated } = answer else { return None };
     Some(Receipt { msg_id: msg_id.map(GatewayMessageId::normalize), channel, updated, ..Receipt::new(source, status) })
@@ -220,7 +220,8 @@ impl StatusInquiry<'_> {
     /// Asks about messages, and returns the answers in order, and the trust in these answers. `None` if the time ran
     /// out.
     ///
-    /// The inquiry also includes a probe, which was never sent, and, if given, a reference, which was certainly sent.
+    /// The inquiry also includes a probe, which was never sent, and, if given, a reference, which was certainly
+    /// accepted.
     pub(super) async fn ask_with_probe(
         &self,
         messages: impl Iterator<Item = MessageId>,
@@ -258,7 +259,7 @@ pub enum ConfirmedStatus {
     Delivered,
     /// A channel of the message can still deliver it.
     InProgress,
-    /// The gateway does not know the status.
+    /// No answer proves a status.
     Unknown,
 }
 
@@ -307,25 +308,25 @@ impl StatusPoller<'_> {
     }
 }
 
-/// The maximum number of queried messages per envelope.
+/// The maximum number of messages of an envelope that are queried.
 const MAX_ASKED: usize = 5;
 /// The interval between inquiries.
 const ASK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// The result of asking about first messages.
+/// The result of asking about the first messages.
 pub(super) struct LateRejections {
     /// The messages that the gateway rejected after queueing them, with the reported channel.
     pub(super) rejected: Vec<(QueuedMessage, Option<ReportedChannel>)>,
     /// The number of queried messages.
     pub(super) asked: usize,
-    /// The delay until the gateway knew the last message.
+    /// The time from the first inquiry until the gateway knew the last of its known messages. `None` if it knew none.
     pub(super) lag: Option<Duration>,
 }
 
 /// Asks about the first few `queued` messages, until each of them has left the queue or `deadline` has passed.
 ///
 /// # Errors
-/// If the ledger cannot reserve room for the inquiries.
+/// If the ledger cannot reserve slots of the account's rate for the inquiries.
 pub(super) async fn ask_until_known(
     submitter: &Submitter,
     queued: &[QueuedMessage],
@@ -334,7 +335,7 @@ pub(super) async fn ask_until_known(
     let SendContext { ledger, gateway, .. } = &submitter.context;
     let mut open: Vec<QueuedMessage> = queued.iter().copied().take(MAX_ASKED).collect();
     let mut result = LateRejections { rejected: Vec::new(), asked: open.len(), lag: None };
-    let (began, mut known) = (Instant::now(), HashSet::new());
+    let (began, mut known_ids) = (Instant::now(), HashSet::new());
     while !open.is_empty() && Instant::now() < deadline {
         let count = u32::try_from(open.len()).unwrap_or(u32::MAX);
         let wait = ledger.reserve_rate(&submitter.options.allowance, count).await?.time;
@@ -343,7 +344,7 @@ pub(super) async fn ask_until_known(
         let Ok(answers) = timeout_at(deadline, gateway.ask_statuses(&ids)).await else { break };
         let mut waiting = Vec::new();
         for (message, answer) in open.into_iter().zip(answers) {
-            if matches!(answer, StatusAnswer::Known { .. }) && known.insert(message.id) {
+            if matches!(answer, StatusAnswer::Known { .. }) && known_ids.insert(message.id) {
                 result.lag = Some(began.elapsed());
             }
             match answer {
@@ -368,7 +369,7 @@ pub(super) async fn ask_until_known(
 const DEFAULT_LIFETIME: Duration = Duration::from_secs(172_800);
 /// The minimum lifetime of a chain, because receipts of the last channel can be late.
 const MIN_LIFETIME: Duration = Duration::from_secs(4 * 86_400);
-/// The number of channels that an unknown chain can have.
+/// The maximum number of channels that an unknown chain can have.
 const MAX_CHANNELS: u32 = 6;
 
 /// The lifetime of each channel chain of a run, from the time of sending.

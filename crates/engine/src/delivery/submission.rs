@@ -47,16 +47,17 @@ pub(super) enum SubmissionEnd {
     Withdrawn(u32, GatewayReply),
     /// Recalled before its intent, so there is nothing to record.
     Recalled,
-    /// No operation was sent, because the recipients of these rows opted out. The others go into another envelope.
-    OptedOut(Vec<Row>),
-    /// No operation was sent, because the recipients of these rows have had the maximum number of messages. The others
-    /// go into another envelope.
-    Capped(Vec<Row>),
-    /// No operation was sent, because the numbers of these rows are outside the allowed countries. The others go into
-    /// another envelope.
-    OutsideCountries(Vec<Row>),
-    /// No operation was sent, because earlier messages of these rows have been delivered. The others go into another
+    /// No operation was sent, because the recipients of these rows opted out. The other operations go into another
     /// envelope.
+    OptedOut(Vec<Row>),
+    /// No operation was sent, because the recipients of these rows have had the maximum number of messages. The other
+    /// operations go into another envelope.
+    Capped(Vec<Row>),
+    /// No operation was sent, because the numbers of these rows are outside the allowed countries. The other
+    /// operations go into another envelope.
+    OutsideCountries(Vec<Row>),
+    /// No operation was sent, because earlier messages of these rows have been delivered. The other operations go into
+    /// another envelope.
     Delivered(Vec<Row>),
     /// No operation was sent, because only this many of the first operations are within the bounds.
     OverBound(usize, Bound),
@@ -64,7 +65,7 @@ pub(super) enum SubmissionEnd {
     TooLate(Timestamp),
     /// No intent was recorded, so no operation was sent.
     Refused(Permit),
-    /// No operation was sent, because it is unknown who opted out. Contains the reason.
+    /// No operation was sent, because it is unknown which recipients opted out. Contains the reason.
     OptOutsUnknown(String),
 }
 
@@ -86,10 +87,11 @@ impl Submitter {
 
     /// Waits for the envelope's turn, records the intent, waits for the account's slot, and sends.
     ///
-    /// A change of `recalls` withdraws the envelope while it waits.
+    /// A change of `recalls` ends these waits: before its intent, the envelope is recalled; after its intent, it is
+    /// withdrawn.
     ///
     /// # Errors
-    /// If the intent cannot be recorded; then nothing was sent.
+    /// If the ledger cannot be read, or the intent cannot be recorded; then nothing was sent.
     pub(super) async fn send_envelope(
         &self,
         envelope: &Envelope,
@@ -113,8 +115,9 @@ impl Submitter {
         }
         let leave_by = envelope.operations().iter().filter_map(|operation| operation.leave_before).min();
         let hours = self.context.passes.as_ref().map(|passes| Arc::clone(&passes.hours));
-        let late = move || hours.as_ref().map(|hours| hours.now()).filter(|now| leave_by.is_some_and(|by| *now >= by));
-        if let Some(now) = late() {
+        let find_lateness =
+            move || hours.as_ref().map(|hours| hours.now()).filter(|now| leave_by.is_some_and(|by| *now >= by));
+        if let Some(now) = find_lateness() {
             return Ok(SubmissionEnd::TooLate(now));
         }
         let opted_out = tokio::select! {
@@ -186,7 +189,7 @@ impl Submitter {
         // The computer might have slept for a long time: the deadline might have passed, or another process might own
         // the run.
         let (ledger, lease) = (Arc::clone(ledger), *lease);
-        let may_leave: MayLeave = Arc::new(move || late().is_none() && ledger.may_still_send(lease));
+        let may_leave: MayLeave = Arc::new(move || find_lateness().is_none() && ledger.may_still_send(lease));
         failpoint::pass("envelope.leaves");
         self.watchdog.enter_step(WatchedEnvelope::Envelope(number), WaitStep::Answer);
         turn.mark_departed();
@@ -273,7 +276,8 @@ impl Submitter {
 
 /// Logs only counts from a reply, without texts, phone numbers or keys.
 fn log_reply(reply: &GatewayReply, began: Instant) {
-    let count = |is: fn(&OperationOutcome) -> bool| reply.outcomes.iter().filter(|outcome| is(outcome)).count();
+    let count =
+        |is_counted: fn(&OperationOutcome) -> bool| reply.outcomes.iter().filter(|outcome| is_counted(outcome)).count();
     tracing::info!(
         operations = reply.outcomes.len(),
         taken = count(|outcome| matches!(outcome, OperationOutcome::Accepted { .. } | OperationOutcome::Queued { .. })),
@@ -333,7 +337,7 @@ impl SlowAnswers {
 
 /// The minimum time limit of a step: waiting for a ledger that another process holds takes up to a minute.
 const MIN_PATIENCE: Duration = Duration::from_secs(90);
-/// The interval of checks.
+/// The interval of the watchdog's checks.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A step of an envelope.
@@ -352,13 +356,13 @@ pub(super) enum WaitStep {
 /// A watched envelope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum WatchedEnvelope {
-    /// An envelope without a number yet, by its order.
+    /// An envelope without a number yet, by the order of registration.
     New(u32),
     /// The envelope of this number.
     Envelope(u32),
 }
 
-/// The step of each envelope in flight.
+/// Detects an envelope that stays in one step for too long.
 pub(super) struct Watchdog {
     patience: Duration,
     steps: Mutex<WatchState>,
@@ -369,7 +373,7 @@ pub(super) struct Watchdog {
 struct WatchState {
     awake: Duration,
     checked_at: Instant,
-    /// The step of each envelope, and when it began.
+    /// The step of each envelope in flight, and the awake time when the step began.
     began: BTreeMap<WatchedEnvelope, (WaitStep, Duration)>,
     /// The number of registered envelopes.
     registered_count: u32,
@@ -431,8 +435,9 @@ impl Watchdog {
     fn describe_overdue(&self) -> Option<String> {
         let mut steps = self.steps();
         let now = steps.advance_clock();
-        let overdue = |(step, began): &(WaitStep, Duration)| *step != WaitStep::Slot && now - *began >= self.patience;
-        steps.began.values().any(overdue).then(|| {
+        let is_overdue =
+            |(step, began): &(WaitStep, Duration)| *step != WaitStep::Slot && now - *began >= self.patience;
+        steps.began.values().any(is_overdue).then(|| {
             let waiting = steps.began.iter();
             let waiting = waiting
                 .map(|(envelope, (step, began))| format!("{envelope} {step} for {} s", (now - *began).as_secs()));
@@ -500,7 +505,7 @@ mod slow_answers_tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn abandoned_answers_are_not_announced() {
+    async fn slow_answers_with_a_short_timeout_are_not_announced() {
         assert_eq!(announcement_times(10, &[10, 10]).await, [0_u64; 0]);
     }
 }

@@ -43,7 +43,7 @@ impl fmt::Display for Stop {
 /// The result of sending.
 #[derive(Clone, Debug, Default)]
 pub struct SendEnding {
-    /// The reason why sending stopped before the last row. `None` if all rows were tried.
+    /// The reason why sending was stopped. `None` if sending ended without a stop.
     pub stopped: Option<Stop>,
     /// The stored counts by state of the whole run.
     pub counts: StateCounts,
@@ -59,11 +59,11 @@ pub struct SendEnding {
     pub errors: ErrorCounts,
     /// Deviations from the contract in the answers of this start.
     pub deviations: DeviationCounts,
-    /// The observed delay until the gateway knew a message.
+    /// The longest observed delay until the gateway knew a message.
     pub lag: Option<Duration>,
     /// Whether the remaining rows can no longer be sent in time.
     pub expired: bool,
-    /// The stored outcome of the last operation. `None` while it is on its way.
+    /// The stored outcome of the last operation. `None` while the operation is in flight.
     pub outcome: Option<OperationOutcome>,
 }
 
@@ -150,10 +150,10 @@ impl RunTally {
         self.figures.deviations.observe(reply);
     }
 
-    /// Converts the tally to the result of the run. `expired` means that the remaining rows can no longer be sent in
+    /// Converts the tally to the result of sending. `is_expired` means that the remaining rows can no longer be sent in
     /// time.
-    pub(super) fn into_ending(self, stopped: Option<Stop>, expired: bool) -> SendEnding {
-        SendEnding { stopped, expired, ..self.figures }
+    pub(super) fn into_ending(self, stopped: Option<Stop>, is_expired: bool) -> SendEnding {
+        SendEnding { stopped, expired: is_expired, ..self.figures }
     }
 }
 
@@ -187,7 +187,7 @@ impl ErrorCounts {
         }
     }
 
-    /// Adds the counts from another start of the run. New kinds beyond `MAX_KINDS` are dropped.
+    /// Adds the counts of a later result of the same run. New kinds beyond `MAX_KINDS` are dropped.
     pub(super) fn merge(&mut self, other: Self) {
         for (text, kind) in other.kinds {
             let has_room = self.kinds.len() < MAX_KINDS;
@@ -219,7 +219,8 @@ pub(super) fn hide_numbers<'r>(envelope: &Envelope, reply: &'r GatewayReply) -> 
     hidden
 }
 
-/// The maximum number of remembered gateway identifiers: a gateway that repeats identifiers repeats one of them.
+/// The maximum number of remembered gateway identifiers. This is enough, because a gateway that repeats identifiers
+/// also repeats some of these.
 const MAX_REMEMBERED: usize = 10_000;
 
 /// The deviations from the contract in one start.

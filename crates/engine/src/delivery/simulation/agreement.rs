@@ -16,8 +16,9 @@ use campaign_ledger::{
 
 /// The fixed time of both ledgers, so that waits are equal.
 const FIXED_NOW: i64 = 1_800_000_000_000_000;
-/// The number of calls per ledger, and the number of ledgers.
+/// The number of random calls to each pair of ledgers.
 const CALLS: usize = 60;
+/// The number of pairs of ledgers.
 const LEDGERS: u64 = 12;
 /// The number of rows of the run.
 const ROWS: u64 = 8;

@@ -48,9 +48,9 @@ impl SimulatedWorld {
         self.record_sighting(Sighting::Unresolved, reconciliation.unresolved);
         let trusts_one_denial = self.mistake == Some(Mistake::OneDenialIsEnough);
         if self.plan.resend_if_not_found || trusts_one_denial {
-            let denied = |answer: &str| answer.starts_with("no such message");
+            let is_denial = |answer: &str| answer.starts_with("no such message");
             doubts.rows.retain(|doubt| {
-                let is_denied = || doubt.history.as_ref().is_some_and(|history| denied(&history.answer));
+                let is_denied = || doubt.history.as_ref().is_some_and(|history| is_denial(&history.answer));
                 doubt.not_found || (trusts_one_denial && is_denied())
             });
             self.record_sighting(Sighting::ResentByRule, doubts.rows.len() as u64);
@@ -118,7 +118,8 @@ impl SimulatedWorld {
 }
 
 impl SimulatedWorld {
-    /// The rejected messages whose failure the platform confirms. A message with one channel needs no confirmation.
+    /// The rejected and failed messages that can be retried. The platform must confirm the failure of a failed message
+    /// with a fallback. Other messages need no confirmation.
     async fn confirm_failures(
         &self,
         run: &Run,

@@ -19,9 +19,9 @@ use campaign_ledger::{NumberSet, OPTED_OUT, RowSpan, RowState, StateCounts};
 /// A promise that was broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Breach {
-    /// A row has no final state, or is not sent although nobody decided to skip it.
+    /// A row has no final state in the end, or is marked as not sent without a decision of a person.
     Lost,
-    /// A recipient got more messages than a person accepted.
+    /// A recipient got several messages, more than a person allowed.
     Duplicated,
     /// The ledger says that the gateway accepted a message, but it did not.
     FalselyAccepted,
@@ -33,15 +33,15 @@ pub(super) enum Breach {
     Misattributed,
     /// A message was sent without an intent on the disk.
     WithoutIntent,
-    /// A message was sent after another process took the run and marked it as in doubt.
+    /// A message was sent after another process took the run and marked the message as in doubt.
     AfterRunWasLost,
     /// A worker sent rows of a shared run outside its shards.
     OutsideItsShards,
     /// An identifier was reused for another recipient.
     ForeignId,
-    /// A process sent more than the rate limit allows.
+    /// One process, or all processes together, sent faster than the rate limit allows.
     RateLimit,
-    /// Something was shown before it was on the disk.
+    /// A result was shown before it was on the disk.
     ShownEarly,
     /// The next run would send to a recipient who has, or might have, a message.
     Unguarded,
@@ -81,11 +81,12 @@ struct JudgeNotes {
     /// The number of intents of a row when its recipient opted out.
     opted_out: HashMap<Row, u32>,
     phones: HashMap<u64, u64>,
-    /// Additional messages per row that a person accepted.
-    accepted: HashMap<Row, u64>,
+    /// Additional messages per row that a person allowed.
+    allowed: HashMap<Row, u64>,
     /// Rows whose state a person decided.
     decided: HashSet<Row>,
-    /// The rejection texts of first messages, for starts that must stop after four with one text.
+    /// The rejection texts of the first messages, by process. Only for starts that must stop after four rejections with
+    /// the same text.
     first_rejections: HashMap<usize, Vec<String>>,
 }
 
@@ -119,7 +120,7 @@ impl PromiseJudge {
 
     /// Allows `more` further messages for a row, because a person decided so.
     pub(super) fn allow_more(&self, row: Row, more: u64) {
-        *self.0.lock().unwrap().accepted.entry(row).or_default() += more;
+        *self.0.lock().unwrap().allowed.entry(row).or_default() += more;
     }
 
     /// Records that a person decided the state of a row.
@@ -140,8 +141,8 @@ impl PromiseJudge {
         }
     }
 
-    /// Checks an answer that reaches a process.
-    pub(super) fn check_answer(&self, process: usize, reply: &GatewayReply) {
+    /// Records an answer that reaches a process, if the answer is to the first messages of a start.
+    pub(super) fn note_answer(&self, process: usize, reply: &GatewayReply) {
         let mut notes = self.0.lock().unwrap();
         match (&reply.outcomes[..], notes.first_rejections.get_mut(&process)) {
             ([OperationOutcome::Rejected { error }], Some(texts)) if texts.iter().all(|text| text == error) => {
@@ -163,8 +164,9 @@ impl PromiseJudge {
     ) {
         let mut notes = self.0.lock().unwrap();
         // After a rejection, operations are sent one at a time, and at most four in all.
-        let allowed = |texts: &Vec<String>| if texts.is_empty() { usize::MAX } else { usize::from(texts.len() < 4) };
-        if notes.first_rejections.get(&process).is_some_and(|texts| arrived.len() > allowed(texts)) {
+        let count_allowed =
+            |texts: &Vec<String>| if texts.is_empty() { usize::MAX } else { usize::from(texts.len() < 4) };
+        if notes.first_rejections.get(&process).is_some_and(|texts| arrived.len() > count_allowed(texts)) {
             notes.record_breach(Breach::WarmUp, || format!("{} operations more", arrived.len()));
         }
         if envelope.operations().first().is_some_and(|first| is_settled(disk, first.row)) {
@@ -220,14 +222,14 @@ impl PromiseJudge {
         }
     }
 
-    /// Compares the ledger with the platform. If `ended` is true, every row must have a final state.
+    /// Compares the ledger with the platform. If `has_ended` is true, every row must have a final state.
     pub(super) fn compare_outcomes(
         &self,
         plan: &WorldPlan,
         disk: &SimulatedDisk,
         snapshot: &Snapshot,
         accepted: &[AcceptedMessage],
-        ended: bool,
+        has_ended: bool,
     ) {
         let mut notes = self.0.lock().unwrap();
         self::check_attribution(&mut notes, disk, accepted);
@@ -236,15 +238,15 @@ impl PromiseJudge {
             let reached =
                 accepted.iter().filter(|message| message.phone == row_phone(row) && message.reaches_recipient());
             let messages = reached.count() as u64;
-            let allowed = 1 + notes.accepted.get(&row).copied().unwrap_or(0);
-            let decided = notes.decided.contains(&row);
+            let allowed = 1 + notes.allowed.get(&row).copied().unwrap_or(0);
+            let is_decided = notes.decided.contains(&row);
             if messages > allowed {
                 notes.record_breach(Breach::Duplicated, || format!("row {row} went out {messages} times, {state}"));
             }
-            let known = accepted.iter().any(|accepted| accepted.phone == row_phone(row));
+            let is_known = accepted.iter().any(|accepted| accepted.phone == row_phone(row));
             let says_accepted =
                 matches!(state, RowState::Accepted | RowState::Queued | RowState::Delivered | RowState::Read);
-            if says_accepted && !known {
+            if says_accepted && !is_known {
                 notes.record_breach(Breach::FalselyAccepted, || format!("row {row} is {state}"));
             }
             let unsent =
@@ -254,12 +256,12 @@ impl PromiseJudge {
             // A failure that names no channel is taken as a failure of the whole message, although the platform goes on
             // to the next channel. Only a status inquiry corrects this.
             let is_misreported = state == RowState::Failed && plan.omits_failed_channel();
-            if says_unsent && messages > 0 && !decided && !is_misreported {
+            if says_unsent && messages > 0 && !is_decided && !is_misreported {
                 notes.record_breach(Breach::FalselyNotSent, || format!("row {row} is {state} and went out"));
             }
-            let open =
+            let is_open =
                 matches!(state, RowState::Planned | RowState::Sending | RowState::InDoubt | RowState::Unresolved);
-            if ended && (open || (state == RowState::NotSent && !decided)) {
+            if has_ended && (is_open || (state == RowState::NotSent && !is_decided)) {
                 notes.record_breach(Breach::Lost, || format!("row {row} is {state} in the end"));
             }
         }
@@ -283,8 +285,8 @@ impl PromiseJudge {
             let was_reached =
                 accepted.iter().any(|accepted| accepted.phone == row_phone(row) && accepted.reaches_recipient());
             let state = snapshot.row_state(row);
-            let unknown = matches!(state, RowState::Sending | RowState::InDoubt | RowState::Unresolved);
-            if unknown || (was_reached && !notes.decided.contains(&row)) {
+            let is_unknown = matches!(state, RowState::Sending | RowState::InDoubt | RowState::Unresolved);
+            if is_unknown || (was_reached && !notes.decided.contains(&row)) {
                 notes.record_breach(Breach::Unguarded, || format!("row {row} is {state}, and would be sent to again"));
             }
         }
@@ -294,7 +296,7 @@ impl PromiseJudge {
     pub(super) fn allow_resend_of_decided(&self) {
         let mut notes = self.0.lock().unwrap();
         for row in notes.decided.clone() {
-            *notes.accepted.entry(row).or_default() += 1;
+            *notes.allowed.entry(row).or_default() += 1;
         }
     }
 
@@ -380,11 +382,11 @@ pub(super) enum Sighting {
     WorkerKilled,
     /// A suspended process lost its place.
     SuspendedPastItsLease,
-    /// A process stopped a run while others had shards of it.
+    /// A process stopped a run while other workers had shards of the run.
     HaltedForAll,
     /// The wall clock was set, forward or back.
     ClockSet,
-    /// A message was or will be delivered although one of its channels failed.
+    /// A message with several channels was or will be delivered, on the first channel or on a later one.
     FellBack,
     /// No channel delivered the message.
     FailedOnEveryChannel,
@@ -397,7 +399,7 @@ pub(super) enum Sighting {
 pub(super) struct WorldReport {
     pub(super) broken: Breaches,
     pub(super) sightings: BTreeMap<Sighting, u64>,
-    /// The time when its last process ended, by its own clock.
+    /// The time when the world ended, by its monotonic clock.
     pub(super) ended: Duration,
 }
 
@@ -410,8 +412,7 @@ impl SimulatedWorld {
         // A suspended process might have had an envelope between its gate and the socket.
         let suspension = |life: &Arc<ProcessLife>| if life.was_suspended() { 1.0 } else { 0.0 };
         let largest = plan.batch.min((plan.rate.unwrap_or(f64::INFINITY) as usize).max(1)) as f64;
-        // A worker of a shared run has no gate: each of its envelopes can be late independently, before one that is on
-        // time.
+        // In a shared run, each envelope in flight of a worker may be late independently, before one that is on time.
         let late = if plan.sharing.is_some() { 1.0 + plan.in_flight as f64 } else { 1.0 };
         // Setting a clock forward drops the slots that were booked ahead.
         let forgotten = if self.clock_set.load(Ordering::Relaxed) { late } else { 0.0 };

@@ -27,7 +27,7 @@ use campaign_ledger::{
     StopRequest, StoredPlanRecord, StrayCopies, SuppressedNumbers, SuppressionList, SuppressionPolicy,
 };
 
-/// The time of a commit before and after the moment from which it is durable.
+/// The time that a commit takes before it is durable, and again afterwards.
 const COMMIT: Duration = Duration::from_millis(2);
 
 /// One process's handle to the simulated disk.
@@ -225,8 +225,8 @@ impl Ledger for ProcessLedger {
     fn begin_envelope(&self, intent: Intent) -> LedgerFuture<'_, Permit> {
         self.corrupt_rate_limit(&intent.account.name, intent.account.rate);
         Box::pin(async move {
-            let wrong = self.mistake == Some(Mistake::ShardEpochIgnored);
-            match self.renew_if_lost(intent.lease.epoch).await? || wrong {
+            let ignores_epoch = self.mistake == Some(Mistake::ShardEpochIgnored);
+            match self.renew_if_lost(intent.lease.epoch).await? || ignores_epoch {
                 true => self.begin_with_mistake(intent).await,
                 false => Ok(Permit::Lost),
             }
@@ -235,7 +235,7 @@ impl Ledger for ProcessLedger {
 
     fn may_still_send(&self, lease: Lease) -> bool {
         match self.leases.is_reliable(lease.epoch) {
-            Some(lasts) => lasts || self.mistake == Some(Mistake::ShardLeaseIgnored),
+            Some(is_reliable) => is_reliable || self.mistake == Some(Mistake::ShardLeaseIgnored),
             None => {
                 let owner = self.disk().stored_run(lease.run).run.epoch;
                 owner == Some(lease.epoch) || self.mistake == Some(Mistake::LeaseIgnored)
@@ -280,10 +280,10 @@ impl Ledger for ProcessLedger {
 
     fn load_numbers<'a>(&'a self, filter: NumberFilter<'a>) -> LedgerFuture<'a, NumberSet> {
         Box::pin(async move {
-            let forgets = self.mistake == Some(Mistake::GuardForgetsDoubt);
+            let forgets_doubt = self.mistake == Some(Mistake::GuardForgetsDoubt);
             let now = wall_now().as_microsecond();
             self.read(|contents| match filter {
-                NumberFilter::Sent(runs) if forgets => accepted_numbers(contents, runs),
+                NumberFilter::Sent(runs) if forgets_doubt => accepted_numbers(contents, runs),
                 filter => contents.load_numbers(now, filter),
             })
             .await
@@ -299,9 +299,9 @@ impl Ledger for ProcessLedger {
     fn update_rows(&self, lease: Lease, update: RowUpdate) -> LedgerFuture<'_, Ownership> {
         Box::pin(async move {
             self.write(|disk, now| {
-                let shards = matches!(update, RowUpdate::Sharded { .. });
+                let is_sharding = matches!(update, RowUpdate::Sharded { .. });
                 let ownership = disk.contents.update_rows(now, lease, update)?;
-                if shards && ownership == Ownership::Held {
+                if is_sharding && ownership == Ownership::Held {
                     disk.record_sighting(Sighting::Sharded);
                 }
                 Ok(ownership)
@@ -425,7 +425,7 @@ impl ProcessLedger {
         if self.mistake == Some(Mistake::BurstingRateLimit)
             && let (Some(rate_limit), Some(rate)) = (disk.contents.rate_limits.get_mut(account), rate)
         {
-            // A whole second's operations are available at once.
+            // The operations of nine tenths of a second are available at once.
             rate_limit.next_free -= if rate >= 1.0 { 900_000 } else { 0 };
         }
     }

@@ -29,14 +29,14 @@ fn assert_caught(mistake: Mistake, promises: &[Breach]) {
 
 /// Like [`assert_caught`], but in worlds that are changed so that nothing else hides the mistake.
 fn assert_caught_in(mistake: Mistake, promises: &[Breach], change: impl Fn(WorldPlan) -> WorldPlan) {
-    let plan = |seed| change(WorldPlan::from_seed(seed));
+    let build_plan = |seed| change(WorldPlan::from_seed(seed));
     let first = first_seed(mistake);
     let seed = (first..first + WORLDS).find(|seed| {
-        let broken = play_world(plan(*seed), Some(mistake)).broken;
+        let broken = play_world(build_plan(*seed), Some(mistake)).broken;
         promises.iter().all(|promise| broken.contains_key(promise))
     });
     let Some(seed) = seed else { panic!("no world of {WORLDS} showed {mistake:?}") };
-    let right = play_world(plan(seed), None).broken;
+    let right = play_world(build_plan(seed), None).broken;
     assert!(right.is_empty(), "the same world without the mistake, seed {seed}: {right:#?}");
 }
 
@@ -55,8 +55,8 @@ fn with_workers(plan: WorldPlan) -> WorldPlan {
 fn intent_for_a_lost_shard_is_caught() {
     // Operations with an intent for a lost shard are never sent, but retried again and again, so the test needs a slow
     // rate.
-    let slow = |plan| WorldPlan { rate: Some(1.0), account_rate: Some(1.0), ..with_workers(plan) };
-    assert_caught_in(Mistake::ShardEpochIgnored, &[Breach::Duplicated], slow);
+    let with_slow_workers = |plan| WorldPlan { rate: Some(1.0), account_rate: Some(1.0), ..with_workers(plan) };
+    assert_caught_in(Mistake::ShardEpochIgnored, &[Breach::Duplicated], with_slow_workers);
 }
 
 #[test]
@@ -143,8 +143,9 @@ fn rate_limit_that_allows_bursts_is_caught() {
 
 #[test]
 fn run_that_continues_after_four_rejections_is_caught() {
-    let refusing = |plan| WorldPlan { faults: vec![WorldFault::SomeRejected], fault_every: 1, starts: 4, ..plan };
-    assert_caught_in(Mistake::NoWarmUp, &[Breach::WarmUp], refusing);
+    let with_rejections =
+        |plan| WorldPlan { faults: vec![WorldFault::SomeRejected], fault_every: 1, starts: 4, ..plan };
+    assert_caught_in(Mistake::NoWarmUp, &[Breach::WarmUp], with_rejections);
 }
 
 #[test]
@@ -215,13 +216,13 @@ pub(super) enum Mistake {
     AcknowledgedBeforeCommit,
     /// Receipts of webhooks are ignored.
     ReceiptsForgotten,
-    /// An intent for rows of a shard is recorded without checking its owner.
+    /// An intent for rows of a shard is recorded without checking the owner of the shard.
     ShardEpochIgnored,
     /// An envelope of a shard is sent without checking the owner of the shard.
     ShardLeaseIgnored,
     /// The unfinished envelopes of dead workers are not in doubt.
     ShardWithoutDoubt,
-    /// A worker of an earlier sharing draws from a later one.
+    /// A worker of an earlier sharding draws rows of a later sharding.
     SharingUnnumbered,
     /// A recipient who opts out after planning gets the message.
     OptOutIgnored,

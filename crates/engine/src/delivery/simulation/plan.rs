@@ -112,8 +112,9 @@ pub(super) struct WorldPlan {
     pub(super) rate: Option<f64>,
     pub(super) account_rate: Option<f64>,
     pub(super) trust_status: Vec<u16>,
-    /// The possible faults of this world, and their frequency: one in this many requests.
+    /// The possible faults of this world.
     pub(super) faults: Vec<WorldFault>,
+    /// One in this many requests can have a fault.
     pub(super) fault_every: u64,
     pub(super) oracle: StatusOracle,
     /// The maximum delay until the platform knows a message.

@@ -26,11 +26,11 @@ pub(super) struct AcceptedMessage {
     pub(super) id: u64,
     pub(super) phone: u64,
     pub(super) msg_id: u64,
-    /// The time from which the platform can report it.
+    /// The time from which the platform can report the message.
     known_at: Duration,
-    /// Whether it was rejected after being queued, so that it did not reach the recipient.
+    /// Whether the message was rejected after being queued, so that it did not reach the recipient.
     pub(super) rejected: bool,
-    /// The time when it is executed.
+    /// The time when the platform executes the operation.
     executed_at: Duration,
     /// The path of the message through its channels.
     fallback: FallbackPath,
@@ -50,11 +50,11 @@ pub(super) struct ArrivedOperation {
     pub(super) phone: u64,
 }
 
-/// A message that the platform executes and might report by webhook.
+/// A message whose operation the platform executes, and which the platform might report by webhook.
 #[derive(Clone, Debug)]
 pub(super) struct ExecutedMessage {
     pub(super) id: u64,
-    /// The delay before it is executed.
+    /// The delay before the operation is executed.
     pub(super) late: Duration,
     pub(super) rejected: bool,
     pub(super) fallback: FallbackPath,
@@ -68,7 +68,7 @@ pub(super) struct SimulatedPlatform {
 
 struct PlatformState {
     chance: SimulationRandom,
-    healthy: bool,
+    is_healthy: bool,
     accepted: Vec<AcceptedMessage>,
     fired: BTreeMap<WorldFault, u64>,
     last_msg_id: u64,
@@ -89,7 +89,7 @@ impl SimulatedPlatform {
     ) -> Self {
         let state = PlatformState {
             chance: plan.random_for(2),
-            healthy: false,
+            is_healthy: false,
             accepted: Vec::new(),
             fired: BTreeMap::new(),
             last_msg_id: 900_000,
@@ -104,7 +104,7 @@ impl SimulatedPlatform {
 
     /// Stops all faults.
     pub(super) fn stop_faults(&self) {
-        self.state().healthy = true;
+        self.state().is_healthy = true;
     }
 
     pub(super) fn accepted_messages(&self) -> Vec<AcceptedMessage> {
@@ -123,7 +123,7 @@ impl SimulatedPlatform {
     /// Executes a received envelope, possibly with a fault, and returns the answer.
     pub(super) fn receive_envelope(&self, arrived: &[ArrivedOperation]) -> TimedAnswer {
         let mut state = self.state();
-        let fault = if state.healthy { None } else { state.choose_fault(&self.plan, arrived.len()) };
+        let fault = if state.is_healthy { None } else { state.choose_fault(&self.plan, arrived.len()) };
         let answers_after = Duration::from_millis(state.chance.below(self.plan.timeout.as_millis() as u64 / 2));
         let answer = |exchange| TimedAnswer { exchange, after: Some(answers_after) };
         if let Some(fault) = fault {
@@ -149,12 +149,12 @@ impl SimulatedPlatform {
     pub(super) fn answer_statuses(&self, ids: &[u64]) -> TimedAnswer {
         let mut state = self.state();
         let after = Some(Duration::from_millis(state.chance.below(500)));
-        if self.plan.oracle == StatusOracle::Mute || (!state.healthy && state.chance.once_in(5)) {
+        if self.plan.oracle == StatusOracle::Mute || (!state.is_healthy && state.chance.once_in(5)) {
             let exchange = HttpExchange::Answer { status: 502, retry_after: None, body: Vec::new() };
             return TimedAnswer { exchange, after };
         }
         let now = elapsed();
-        let known = |id: u64| {
+        let find_report = |id: u64| {
             let accepted =
                 state.accepted.iter().rev().find(|accepted| accepted.id == id && accepted.known_at <= now)?;
             let rejected = ChannelReport { channel: None, status: "REJECTED" };
@@ -165,7 +165,7 @@ impl SimulatedPlatform {
         let answers: Vec<_> = ids
             .iter()
             .map(|&id| match self.plan.oracle {
-                StatusOracle::Sees | StatusOracle::Mute => (id, known(id)),
+                StatusOracle::Sees | StatusOracle::Mute => (id, find_report(id)),
                 StatusOracle::KnowsAll => (id, Some((1, ChannelReport { channel: None, status: "ACCEPTED" }))),
                 StatusOracle::DeniesAll => (id, None),
             })
@@ -182,20 +182,21 @@ impl PlatformState {
         }
         let fault = self.chance.pick(&plan.faults);
         let affects_items = build_broken_answer(fault, Duration::ZERO, 0, 0).is_none();
-        let code_call = plan.kind == OperationKind::CallOtp;
-        let shows = match fault {
+        let is_code_call = plan.kind == OperationKind::CallOtp;
+        let has_effect = match fault {
             WorldFault::SomeRejected => true,
-            WorldFault::NoMsgId => !code_call,
-            WorldFault::FalseWithMsgIds => !code_call && plan.endpoint == Endpoint::Sync,
+            WorldFault::NoMsgId => !is_code_call,
+            WorldFault::FalseWithMsgIds => !is_code_call && plan.endpoint == Endpoint::Sync,
             _ if affects_items && plan.endpoint == Endpoint::Async => false,
-            WorldFault::Reordered | WorldFault::Twice => operations > 1 && !code_call,
-            WorldFault::Foreign | WorldFault::NoIds | WorldFault::TextIds => !code_call,
+            WorldFault::Reordered | WorldFault::Twice => operations > 1 && !is_code_call,
+            WorldFault::Foreign | WorldFault::NoIds | WorldFault::TextIds => !is_code_call,
             _ => true,
         };
-        shows.then_some(fault)
+        has_effect.then_some(fault)
     }
 
-    /// Executes part of an envelope and returns the broken answer, if the fault affects the whole answer.
+    /// Executes none, all or some of the operations and returns the broken answer, if the fault affects the whole
+    /// answer.
     fn break_answer(
         &mut self,
         plan: &WorldPlan,
@@ -204,7 +205,7 @@ impl PlatformState {
         after: Duration,
     ) -> Option<TimedAnswer> {
         let pick = self.chance.next_bits();
-        let trusted = match fault {
+        let is_trusted = match fault {
             WorldFault::Throttled | WorldFault::ThrottledLong => plan.trust_status.contains(&429),
             WorldFault::Unavailable => plan.trust_status.contains(&503),
             _ => false,
@@ -212,16 +213,16 @@ impl PlatformState {
         let exchange = build_broken_answer(fault, plan.timeout, pick, self.last_msg_id + 1)?;
         let late =
             if matches!(fault, WorldFault::Late | WorldFault::Silence | WorldFault::TimedOut) { 15_000 } else { 1 };
-        let proven = matches!(
+        let is_proven_unsent = matches!(
             fault,
             WorldFault::NotConnected | WorldFault::Handshake | WorldFault::KeyRefused | WorldFault::EnvelopeRefused
         );
         // The platform executes none, all or some of the operations.
-        let share = if proven || trusted { 0 } else { self.chance.below(3) };
+        let share = if is_proven_unsent || is_trusted { 0 } else { self.chance.below(3) };
         for operation in arrived {
             if share == 1 || fault == WorldFault::FalseWithMsgIds || (share == 2 && self.chance.once_in(2)) {
                 let late = Duration::from_millis(self.chance.below(late));
-                self.accept_message(plan, *operation, (late, false));
+                self.accept_message(plan, *operation, late, false);
             }
         }
         Some(match fault {
@@ -235,7 +236,8 @@ impl PlatformState {
         &mut self,
         plan: &WorldPlan,
         operation: ArrivedOperation,
-        (late, rejected): (Duration, bool),
+        late: Duration,
+        is_rejected: bool,
     ) -> u64 {
         self.last_msg_id += 1;
         let lag = Duration::from_millis(self.chance.below(plan.lag.as_millis() as u64));
@@ -245,12 +247,12 @@ impl PlatformState {
             phone: operation.phone,
             msg_id: self.last_msg_id,
             known_at: elapsed() + late + lag,
-            rejected,
+            rejected: is_rejected,
             executed_at: elapsed() + late,
             fallback: fallback.clone(),
         });
         // Without webhooks, there is no receiver, so the error does not matter.
-        let _ = self.executed.send(ExecutedMessage { id: operation.id, late, rejected, fallback });
+        let _ = self.executed.send(ExecutedMessage { id: operation.id, late, rejected: is_rejected, fallback });
         self.last_msg_id
     }
 
@@ -274,7 +276,7 @@ impl PlatformState {
             } else if fault == Some(WorldFault::SomeRejected) && self.chance.once_in(2) {
                 Err(self.chance.pick(&["No route", "Error in Alpha-name"]))
             } else {
-                Ok(self.accept_message(plan, *operation, (Duration::ZERO, false)))
+                Ok(self.accept_message(plan, *operation, Duration::ZERO, false))
             };
             items.push(SimulatedItem { id: operation.id, result });
         }
@@ -303,8 +305,8 @@ impl PlatformState {
         arrived: &[ArrivedOperation],
     ) -> HttpExchange {
         for operation in arrived {
-            let rejected = fault == Some(WorldFault::SomeRejected) && self.chance.once_in(2);
-            self.accept_message(plan, *operation, (Duration::ZERO, rejected));
+            let is_rejected = fault == Some(WorldFault::SomeRejected) && self.chance.once_in(2);
+            self.accept_message(plan, *operation, Duration::ZERO, is_rejected);
         }
         match fault {
             Some(WorldFault::NoMsgId) => answer_with_body(r#"{"success":true}"#),
@@ -316,7 +318,7 @@ impl PlatformState {
 /// A status report of the platform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ChannelReport {
-    /// The channel that it names.
+    /// The channel that the report names.
     pub(super) channel: Option<Channel>,
     pub(super) status: &'static str,
 }
@@ -326,18 +328,19 @@ pub(super) struct ChannelReport {
 pub(super) struct FallbackPath {
     /// The reports, with their time after execution.
     steps: Vec<(Duration, ChannelReport)>,
-    /// Whether a channel delivers it in the end.
+    /// Whether a channel delivers the message in the end.
     pub(super) reaches: bool,
 }
 
-/// The longest time that a channel takes.
+/// The longest time between two reports about a message, in milliseconds.
 const MAX_STEP: u64 = 30_000;
 
 impl FallbackPath {
     /// A message that arrives at once.
     pub(super) const NONE: Self = Self { steps: Vec::new(), reaches: true };
 
-    /// A random path of a message through its channels. One in six messages is not delivered on any channel.
+    /// A random path of a message through its channels. One in six messages is not delivered on any channel. A message
+    /// with a single channel arrives at once.
     pub(super) fn from_random(plan: &WorldPlan, chance: &mut SimulationRandom) -> Self {
         let channels = plan.kind.channels();
         // For a queued message, REJECTED means a rejection at intake (contract 6.5), which concerns no channel.
@@ -393,7 +396,7 @@ impl FallbackPath {
 #[derive(Clone, Debug)]
 pub(super) struct SimulatedItem {
     pub(super) id: u64,
-    /// The identifier, or the text of the rejection.
+    /// The platform's identifier of the message, or the error of the rejection.
     pub(super) result: Result<u64, &'static str>,
 }
 
@@ -410,8 +413,8 @@ pub(super) enum IdSpelling {
 pub(super) fn build_items_answer(
     items: &[SimulatedItem],
     ids: IdSpelling,
-    code_call: bool,
-    without_msg_id: bool,
+    is_code_call: bool,
+    omits_msg_id: bool,
 ) -> HttpExchange {
     let written: Vec<String> = items
         .iter()
@@ -423,8 +426,8 @@ pub(super) fn build_items_answer(
             };
             match item.result {
                 Err(error) => format!(r#"{{"success":false,"error":"{error}","data":{{{id}"x":0}}}}"#),
-                Ok(_) if code_call => r#"{"success":true,"data":{"code":"0123","price":1.5}}"#.to_owned(),
-                Ok(_) if without_msg_id => format!(r#"{{"success":true,"data":{{{id}"data":1,"parts":1}}}}"#),
+                Ok(_) if is_code_call => r#"{"success":true,"data":{"code":"0123","price":1.5}}"#.to_owned(),
+                Ok(_) if omits_msg_id => format!(r#"{{"success":true,"data":{{{id}"data":1,"parts":1}}}}"#),
                 Ok(msg_id) => {
                     format!(r#"{{"success":true,"data":{{{id}"msg_id":{msg_id},"data":1,"parts":1}}}}"#)
                 }
@@ -543,7 +546,7 @@ impl Gateway for SimulatedGateway {
             if !may_leave() {
                 return None;
             }
-            // From here on the bytes are on their way, even if the process dies.
+            // From here on, the bytes are on their way, even if the process dies.
             let arrived = SimulatedPlatform::read_operations(envelope);
             self.judge.check_arrival((self.process, &self.life), &self.disk.lock().unwrap(), envelope, &arrived);
             let exchange = self.wait_for_answer(self.platform.receive_envelope(&arrived)).await;
@@ -552,7 +555,7 @@ impl Gateway for SimulatedGateway {
                 fatal_errors: vec!["Not enough money".to_owned()],
             };
             let reply = read_reply(&rules, self.plan.endpoint, envelope, &self.apply_mistake(exchange));
-            self.judge.check_answer(self.process, &reply);
+            self.judge.note_answer(self.process, &reply);
             Some(reply)
         })
     }
@@ -563,8 +566,8 @@ impl Gateway for SimulatedGateway {
             let numbers: Vec<u64> = ids.iter().map(|id| id.get()).collect();
             let exchange = self.wait_for_answer(self.platform.answer_statuses(&numbers)).await;
             let mut answers = read_status_answers(ids, &exchange, &RedactingReader::new(""));
-            let blind = matches!(self.plan.oracle, StatusOracle::KnowsAll | StatusOracle::DeniesAll);
-            if self.mistake == Some(Mistake::BlindStatusTrusted) && blind && answers.len() > 1 {
+            let is_blind = matches!(self.plan.oracle, StatusOracle::KnowsAll | StatusOracle::DeniesAll);
+            if self.mistake == Some(Mistake::BlindStatusTrusted) && is_blind && answers.len() > 1 {
                 answers[0] = StatusAnswer::Denied(String::new());
                 answers[1] =
                     StatusAnswer::Known { status: Status::Delivered, msg_id: None, channel: None, updated: None };

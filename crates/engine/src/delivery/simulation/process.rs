@@ -20,7 +20,7 @@ use campaign_ledger::{
 thread_local! {
     /// The time at which this thread's world began; a world lives on one thread.
     static BEGAN: Cell<Option<Instant>> = const { Cell::new(None) };
-    /// The shift of the wall clock since then, in microseconds; negative if the clock was set back.
+    /// The shift of the wall clock since the world began, in microseconds; negative if the clock was set back.
     static SHIFT: Cell<i64> = const { Cell::new(0) };
 }
 
@@ -49,12 +49,12 @@ pub(super) fn wall_now() -> Timestamp {
 /// The remaining life of a process.
 #[derive(Debug)]
 struct LifeState {
-    /// The steps until it ends. `None` if it lives on.
+    /// The steps until the process ends. `None` if it does not end by itself.
     steps: Option<u64>,
     /// The steps until the process is suspended, and the duration of the suspension.
     suspension: Option<(u64, Duration)>,
     suspended_until: Option<Instant>,
-    dead: bool,
+    is_dead: bool,
 }
 
 /// The life of one process.
@@ -68,13 +68,13 @@ impl ProcessLife {
     /// A life that ends after `steps` steps, if they are given, and is suspended once, if `suspension` is given.
     pub(super) fn new(steps: Option<u64>, suspension: Option<(u64, Duration)>) -> Self {
         Self {
-            state: Mutex::new(LifeState { steps, suspension, suspended_until: None, dead: false }),
+            state: Mutex::new(LifeState { steps, suspension, suspended_until: None, is_dead: false }),
             end: Notify::new(),
         }
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.state.lock().unwrap().dead
+        self.state.lock().unwrap().is_dead
     }
 
     pub(super) fn was_suspended(&self) -> bool {
@@ -83,7 +83,7 @@ impl ProcessLife {
 
     /// Kills the process.
     pub(super) fn kill(&self) {
-        self.state.lock().unwrap().dead = true;
+        self.state.lock().unwrap().is_dead = true;
         self.end.notify_one();
     }
 
@@ -108,7 +108,7 @@ impl ProcessLife {
         loop {
             let until = {
                 let state = self.state.lock().unwrap();
-                (!state.dead).then_some(state.suspended_until)
+                (!state.is_dead).then_some(state.suspended_until)
             };
             match until {
                 None => return std::future::pending().await,
@@ -120,7 +120,7 @@ impl ProcessLife {
 
     fn next_turn(&self) -> StepTurn {
         let mut state = self.state.lock().unwrap();
-        if state.dead {
+        if state.is_dead {
             return StepTurn::Over;
         }
         if let Some(until) = state.suspended_until.filter(|until| *until > Instant::now()) {
@@ -138,7 +138,7 @@ impl ProcessLife {
         if let Some(steps) = &mut state.steps {
             *steps = steps.saturating_sub(1);
             if *steps == 0 {
-                state.dead = true;
+                state.is_dead = true;
                 self.end.notify_one();
                 return StepTurn::Over;
             }
@@ -161,12 +161,13 @@ pub(super) struct SimulatedDisk {
     pub(super) contents: LedgerContents,
     /// The number of intents for each row, over all runs.
     pub(super) intents: HashMap<Row, u32>,
-    /// The locks on the places of workers that share a run, and the process of each worker.
+    /// The locks on the places of workers that share a run.
     pub(super) places: PlaceLocks,
+    /// The process of each worker, by the worker's epoch.
     pub(super) workers: HashMap<Epoch, Arc<ProcessLife>>,
     /// Situations that occurred.
     pub(super) sightings: BTreeMap<Sighting, u64>,
-    /// Numbers that a wrong ledger gave without recording an intent.
+    /// The number of envelopes to which a ledger with a planted mistake gave a number without recording an intent.
     unrecorded: u32,
 }
 
@@ -228,7 +229,7 @@ impl SimulatedDisk {
         Ok(permit)
     }
 
-    /// Stores an intent without checking its owner or reserving a slot.
+    /// Stores an intent without checking the owner of the run or reserving a slot.
     pub(super) fn insert_intent(&mut self, now: WallMicros, envelope: u32, intent: Intent) -> Result<(), LedgerError> {
         self.count_intents(intent.rows.iter().map(|sent| sent.row));
         self.contents.stored_run_mut(intent.lease.run)?.insert_envelope(to_timestamp(now), envelope, intent)

@@ -104,7 +104,7 @@ impl SimulatedWorld {
                 continue;
             }
             let status = Status::from_name(report.status);
-            // A platform can omit the name of the last channel, but should name all others.
+            // A platform should name the channel of a failure before the last channel. Other reports can omit the name.
             let is_nameless = match status.is_failure() && fallback.continues_after(report) {
                 true => self.plan.omits_failed_channel(),
                 false => chance.once_in(4),
@@ -163,7 +163,7 @@ impl SimulatedWorld {
         acknowledged
     }
 
-    /// Compares the ledger's state of the current run with the acknowledged receipts.
+    /// Checks that all acknowledged receipts are stored, and that the states of the current run reflect them.
     pub(super) fn compare_with_receipts(&self, snapshot: &Snapshot) {
         let disk = self.disk.lock().unwrap();
         for stored in self.acknowledged.0.lock().unwrap().iter() {
@@ -175,17 +175,17 @@ impl SimulatedWorld {
             if !is_stored {
                 self.judge.record_breach(Breach::ReceiptLost, &format!("row {}: {:?}", stored.row, stored.receipt));
             }
-            let new_message = stored_run
+            let has_new_message = stored_run
                 .events
                 .iter()
                 .any(|event| event.row == stored.row && matches!(event.change, RowChange::Retry { .. }));
             let state = snapshot.row_state(stored.row);
-            let is_forgotten = match stored.receipt.status.delivery_state() {
+            let is_behind = match stored.receipt.status.delivery_state() {
                 DeliveryState::Read => state != RowState::Read,
                 DeliveryState::Delivered => !matches!(state, RowState::Delivered | RowState::Read),
                 DeliveryState::Pending | DeliveryState::Failed => false,
             };
-            if stored.run == self.current_run() && !new_message && is_forgotten {
+            if stored.run == self.current_run() && !has_new_message && is_behind {
                 let details = format!("row {} is {state}: {:?}", stored.row, stored.receipt);
                 self.judge.record_breach(Breach::StatusWentBack, &details);
             }
@@ -209,14 +209,14 @@ impl SimulatedWorld {
         }
     }
 
-    /// Checks that none of the rows to be sent has a message that arrived before `since`.
+    /// Checks that none of the rows to be sent has a message whose delivery was acknowledged before `since`.
     pub(super) fn check_no_arrived_row_is_resent(&self, since: Timestamp, run: RunId, rows: impl Iterator<Item = Row>) {
         let stored = self.acknowledged.0.lock().unwrap();
         for row in rows {
-            let arrived = |stored: &&AcknowledgedReceipt| {
+            let has_arrived = |stored: &&AcknowledgedReceipt| {
                 stored.run == run && stored.row == row && stored.at < since && stored.proves_delivery()
             };
-            if let Some(stored) = stored.iter().find(arrived) {
+            if let Some(stored) = stored.iter().find(has_arrived) {
                 self.judge.record_breach(Breach::SentAlthoughProven, &format!("row {row}: {:?}", stored.receipt));
             }
         }

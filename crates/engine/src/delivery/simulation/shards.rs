@@ -63,18 +63,17 @@ impl SimulatedDisk {
         let stored = self.contents.stored_run_mut(worker.lease.run)?;
         if mistake == Some(Mistake::ShardWithoutDoubt) {
             let left: Vec<RowSpan> = stored.list_shards_at(|place| !is_occupied(place)).collect();
-            let is_of = |rows: &RowSpan, row| rows.contains(row);
             stored.envelopes.retain(|_, envelope| {
                 let row = envelope.rows.first().map(|sent| sent.row);
-                envelope.settled.is_some() || !left.iter().any(|rows| row.is_some_and(|row| is_of(rows, row)))
+                envelope.settled.is_some() || !left.iter().any(|rows| row.is_some_and(|row| rows.contains(row)))
             });
         }
-        let known = stored.run.sharding.clone();
+        let actual_sharding = stored.run.sharding.clone();
         if let Some(sharing) = stored.run.sharding.as_mut().filter(|_| mistake == Some(Mistake::SharingUnnumbered)) {
             sharing.id = worker.sharding;
         }
         let shard = self.contents.draw_shard(now, worker, (rows, abandoned.is_some()), is_occupied);
-        self.contents.stored_run_mut(worker.lease.run)?.run.sharding = known;
+        self.contents.stored_run_mut(worker.lease.run)?.run.sharding = actual_sharding;
         shard
     }
 }
@@ -262,7 +261,7 @@ impl HeldPlaces {
         self.0.lock().unwrap().insert(epoch, HeldPlace { place, holder, renewed_at });
     }
 
-    /// Whether a process may rely on an epoch. `None` if the epoch has no place.
+    /// Whether the process may rely on the place of an epoch. `None` if the epoch has no place.
     pub(super) fn is_reliable(&self, epoch: Epoch) -> Option<bool> {
         let lease = self.0.lock().unwrap().get(&epoch).copied()?;
         Some(lease.renewed_at.is_some_and(|(elapsed_then, wall_then)| {
@@ -298,7 +297,7 @@ pub(super) struct PlaceGuard {
 }
 
 impl PlaceGuard {
-    /// A place that is held briefly, without heartbeat.
+    /// A place that is held without a heartbeat.
     pub(super) fn without_renewal(
         (place, holder): (u32, u64),
         disk: &Arc<Mutex<SimulatedDisk>>,

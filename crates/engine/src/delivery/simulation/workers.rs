@@ -25,8 +25,9 @@ use campaign_ledger::{
     Allowance, Lease, Ledger, LedgerError, RowState, Run, RunFilter, RunProgress, RunUpdate, StopRequest,
 };
 
-/// The interval between a worker's searches for runs, and the time for which it ignores a run afterwards.
+/// The interval between a worker's searches for runs.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// The time for which a worker ignores a run after it took part in the run.
 const IGNORE_TIME: Duration = Duration::from_secs(30);
 /// The extra time to wait for other workers that must stop.
 const GRACE: Duration = Duration::from_secs(15);
@@ -39,7 +40,7 @@ struct WorkerSender {
     ledger: Arc<dyn Ledger>,
     gateway: Arc<SimulatedGateway>,
     interrupt: watch::Receiver<Interrupt>,
-    /// The time since which it takes part.
+    /// The time since which the worker takes part.
     since: Timestamp,
 }
 
@@ -57,11 +58,11 @@ impl ShardSender for WorkerSender {
         let rendered = world.render_operations(run, snapshot).concat();
         world.check_no_arrived_row_is_resent(self.since, run.key, rendered.iter().map(|operation| operation.row));
         let proven = run.sharding.as_ref().is_some_and(|sharing| sharing.proven);
-        let alone = world.send_options(lease, snapshot);
+        let base = world.send_options(lease, snapshot);
         let run_rate = world.plan.rate.filter(|rate| world.plan.account_rate.is_none_or(|account| *rate < account));
         let allowance = run_rate.map(|rate| Allowance::new(format!("{} of account", run.name()), Some(rate)));
         let options =
-            SendOptions { proven: alone.proven || proven, sharing: Some(SharedPace { pace: allowance }), ..alone };
+            SendOptions { proven: base.proven || proven, sharing: Some(SharedPace { pace: allowance }), ..base };
         world.judge.note_start(self.process, proven || has_accepted(snapshot) || options.limits.keep_going);
         let (ledger, gateway, interrupt) = (Arc::clone(&self.ledger), self.gateway.clone(), self.interrupt.clone());
         let observer = world.observer(&self.life);
@@ -109,7 +110,7 @@ impl SimulatedWorld {
         self.plan.sharing.is_some() && (run.sharding.is_some() || self.with_random(|chance| !chance.once_in(4)))
     }
 
-    /// Clears an old stop request that nobody handled.
+    /// Clears an old stop request that no process handled.
     pub(super) async fn clear_old_stop(&self, ledger: &ProcessLedger) {
         if self.plan.sharing.is_some() {
             let _ = ledger.update_runs(vec![self.current_run()], RunUpdate::Stop(StopRequest::Withdraw)).await;

@@ -42,7 +42,7 @@ pub(super) struct SimulatedWorld {
     pub(super) platform: Arc<SimulatedPlatform>,
     pub(super) judge: Arc<PromiseJudge>,
     pub(super) acknowledged: AcknowledgedLog,
-    /// Whether one process sent some of the run alone.
+    /// Whether a process sent the run as a whole, without shards.
     pub(super) sent_whole: AtomicBool,
     /// Whether the wall clock was set.
     pub(super) clock_set: AtomicBool,
@@ -142,9 +142,9 @@ impl SimulatedWorld {
 
     /// The healthy phase: every row gets a final state, by proof, by the campaign's rule, or by a person.
     async fn run_healthy_phase(self: &Arc<Self>) {
-        // One simulation in a hundred has enough rounds to use up all status inquiries.
-        let patience = self.with_random(|chance| if chance.once_in(100) { 25 } else { 1 + chance.below(4) });
-        for _ in 0..patience {
+        // One world in a hundred has enough rounds to use up all status inquiries.
+        let rounds = self.with_random(|chance| if chance.once_in(100) { 25 } else { 1 + chance.below(4) });
+        for _ in 0..rounds {
             self.run_process(ProcessTask::SendRun, self.immortal_life()).await;
             let counts = self.load_snapshot().await.counts;
             if counts.get(RowState::InDoubt) + counts.get(RowState::Planned) == 0 {
@@ -275,7 +275,7 @@ impl SimulatedWorld {
         let _ = ledger.end_run(lease, run_end(ending, run.progress)).await;
     }
 
-    /// Claims the current run, whoever owns it. `None` if the ledger failed.
+    /// Claims the current run, even if another process owns it. `None` if the ledger failed.
     pub(super) async fn claim_current_run(&self, ledger: &ProcessLedger) -> Option<Lease> {
         let run = self.disk.lock().unwrap().stored_run(self.current_run()).run.clone();
         let lock = ledger.acquire_campaign_lock(&run.campaign, &run.account).await.ok()??;
@@ -287,14 +287,14 @@ impl SimulatedWorld {
         load_run(ledger.as_ref(), false).await.map(|(_, snapshot)| snapshot).unwrap()
     }
 
-    pub(super) async fn compare_with_ledger(&self, ended: bool) {
+    pub(super) async fn compare_with_ledger(&self, has_ended: bool) {
         let snapshot = self.load_snapshot().await;
         self.judge.compare_outcomes(
             &self.plan,
             &self.disk.lock().unwrap(),
             &snapshot,
             &self.platform.accepted_messages(),
-            ended,
+            has_ended,
         );
         self.compare_with_receipts(&snapshot);
     }
@@ -310,10 +310,10 @@ impl SimulatedWorld {
 }
 
 /// Loads the latest run and its snapshot. `None` if the ledger failed.
-pub(super) async fn load_run(ledger: &ProcessLedger, owned: bool) -> Option<(Run, Snapshot)> {
+pub(super) async fn load_run(ledger: &ProcessLedger, is_owned: bool) -> Option<(Run, Snapshot)> {
     let ledger: &dyn Ledger = ledger;
     let run = ledger.list_runs(RunFilter { latest: Some(1), ..RunFilter::all() }).await.ok()?.pop()?;
-    let snapshot = Snapshot::load(ledger, &run, owned).await.ok()?;
+    let snapshot = Snapshot::load(ledger, &run, is_owned).await.ok()?;
     Some((run, snapshot))
 }
 
@@ -332,8 +332,8 @@ impl SimulatedWorld {
             .filter_map(|row| {
                 let order = snapshot.renumbered.iter().find(|(rows, _)| rows.contains(row.get()));
                 let ids = order.map_or(run.ids, |(_, ids)| *ids);
-                let fresh = self.mistake == Some(Mistake::FreshIdentifier) && snapshot.digests.contains_key(&row);
-                let id = if fresh {
+                let is_fresh = self.mistake == Some(Mistake::FreshIdentifier) && snapshot.digests.contains_key(&row);
+                let id = if is_fresh {
                     MessageId::new(run.ids.first + run.ids.len + u64::from(row.get()))
                 } else {
                     ids.id_for_row(row)
@@ -414,7 +414,7 @@ impl SimulatedWorld {
         skipped
     }
 
-    /// Runs the campaign again, for recipients that the guard does not skip.
+    /// Runs the campaign again, for the recipients whom the guard does not skip.
     pub(super) async fn send_again(self: &Arc<Self>) {
         let skipped = self.check_guard().await;
         let mut excluded = ExcludedRows::default();
