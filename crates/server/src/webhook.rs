@@ -89,9 +89,9 @@ async fn post_message_receipt(
         }
     };
     match state.receiver.store_receipts(receipts).await {
-        Some(receptions) => {
-            for reception in receptions {
-                state.metrics.count_receipt(match reception {
+        Some(outcomes) => {
+            for outcome in outcomes {
+                state.metrics.count_receipt(match outcome {
                     ReceiptOutcome::Stored => ReceiptResult::Stored,
                     ReceiptOutcome::Known => ReceiptResult::Repeated,
                 });
@@ -155,6 +155,7 @@ impl WebhookState {
         (status, [(CONNECTION, HeaderValue::from_static("close"))]).into_response()
     }
 
+    /// Counts a refused webhook, and chooses the status of the response.
     fn reject_receipt(&self, refusal: WebhookRefusal) -> Response {
         let (result, status) = match refusal {
             WebhookRefusal::Foreign => (ReceiptResult::Unknown, StatusCode::NOT_FOUND),
@@ -248,8 +249,8 @@ impl ForgeryLimiter {
         if self.charged.fetch_add(1, Ordering::Relaxed) % CHARGES_PER_CLEANUP == CHARGES_PER_CLEANUP - 1 {
             self.limiter.retain_recent();
         }
-        let has_room = self.limiter.len() < MAX_SENDERS;
-        let key = if has_room { sender_network(sender) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
+        let is_full = self.limiter.len() >= MAX_SENDERS;
+        let key = if is_full { IpAddr::V6(Ipv6Addr::UNSPECIFIED) } else { sender_network(sender) };
         self.limiter.check_key(&key).is_ok()
     }
 }
@@ -263,7 +264,7 @@ fn sender_network(sender: IpAddr) -> IpAddr {
     }
 }
 
-/// The interval between checks for due work.
+/// The interval between checks for hints and for runs that are due.
 const INTERVAL: Duration = Duration::from_secs(60);
 /// The shortest and the longest wait between two polls of a run.
 const WAIT_RANGE: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(86_400));
@@ -295,7 +296,7 @@ pub async fn poll_statuses_until(
     tokio::select! { () = shutdown => {}, () = work => {} }
 }
 
-/// The rounds in which runs are polled.
+/// The times at which runs are polled.
 #[derive(Default)]
 struct PollingRounds {
     /// The time of the next poll of each run, and the wait after that.
@@ -305,7 +306,7 @@ struct PollingRounds {
 }
 
 impl PollingRounds {
-    /// Whether it is time to poll these messages of a run.
+    /// Whether it is time to poll these messages of a run. Schedules the first poll of a new run.
     fn is_due(&mut self, run: &Run, polling: Polling) -> bool {
         let now = Instant::now();
         // A run is first polled for open messages a minute after it is found. Unreported fallbacks are polled at once,
@@ -318,7 +319,7 @@ impl PollingRounds {
         self.next.entry(run.key).or_insert(first).0 <= now
     }
 
-    /// Records that a run was polled.
+    /// Schedules the next poll of a run that was polled now. `polled` is `None` if the poll failed.
     fn record_poll(&mut self, run: &Run, polling: Polling, polled: Option<&PollCounts>) {
         let wait = self.next.get(&run.key).map_or(WAIT_RANGE.0, |(_, wait)| *wait);
         let is_complete = |polled: &PollCounts| polled.asked + polled.left + polled.waiting == 0;
@@ -347,6 +348,7 @@ async fn apply_hints(adapters: &Adapters, ids: &[u64], rounds: &mut PollingRound
     Ok(())
 }
 
+/// Polls the runs that are due, one after the other.
 async fn poll_due_runs(adapters: &Adapters, rounds: &mut PollingRounds) -> Result<(), Error> {
     let stored =
         adapters.ledger.list_stored_runs(RunFilter { live: true, latest: Some(MAX_RUNS), ..RunFilter::all() }).await?;
@@ -373,9 +375,10 @@ async fn poll_due_runs(adapters: &Adapters, rounds: &mut PollingRounds) -> Resul
     Ok(())
 }
 
-/// Chooses which messages of a run to poll; `None` if all messages are final or no receipts are wanted.
+/// Chooses which messages of a run to poll. Returns `None` if no messages are open, no receipts are wanted, or the run
+/// is too old or purged. Shared runs of lookups and code calls are never polled.
 fn choose_polling(run: &Run, now: Timestamp) -> Option<Polling> {
-    let open = |(counts, _): &(campaign_ledger::StateCounts, u64)| {
+    let has_open_messages = |(counts, _): &(campaign_ledger::StateCounts, u64)| {
         counts.get(RowState::Accepted) + counts.get(RowState::Queued) > 0
     };
     let polling = match is_followed(run, now) {
@@ -384,7 +387,7 @@ fn choose_polling(run: &Run, now: Timestamp) -> Option<Polling> {
         false if run.receipts > 0 && run_age(run, now) < MAX_POLLING_AGE => Polling::UnreportedFallbacks,
         false => return None,
     };
-    let is_open = !run.is_shared_single_run() && run.current_counts().is_none_or(open);
+    let is_open = !run.is_shared_single_run() && run.current_counts().is_none_or(has_open_messages);
     (is_open && run.purged_at.is_none() && wants_receipts(run, now)).then_some(polling)
 }
 
@@ -434,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn each_client_address_has_a_separate_forgery_limit() {
+    fn forgery_limit_is_per_ipv4_address_or_ipv6_network() {
         let limiter = ForgeryLimiter::default();
         let sender = |text: &str| text.parse::<IpAddr>().unwrap();
         let allowed = (0..1_000).filter(|_| limiter.charge_sender(sender("203.0.113.7"))).count();
@@ -472,7 +475,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn run_that_cannot_be_polled_is_polled_less_often() {
+    async fn failed_poll_doubles_the_wait_until_the_next_poll() {
         let (run, mut rounds) = (test_run().await, PollingRounds::default());
         assert!(!rounds.is_due(&run, Polling::Open), "after a minute");
         advance(WAIT_RANGE.0).await;

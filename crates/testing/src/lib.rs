@@ -1,4 +1,5 @@
 //! Test fixtures shared by several crates: an in-memory ledger with a run whose rows have the specified outcomes.
+//! [`JsonSchema`] validates JSON against a schema.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -71,7 +72,7 @@ pub fn new_run(kind: OperationKind, recipients: u64, last_row: Row) -> NewRun {
     }
 }
 
-/// Builds a ledger with a run of these rows, with one request for each row.
+/// Builds a ledger with a run of these rows. Each row that is neither skipped nor planned has its own request.
 pub async fn build_run(cases: &[RowCase]) -> (MemoryLedger, Run) {
     let ledger = MemoryLedger::new(LedgerContents::default(), || Timestamp::UNIX_EPOCH);
     let rows = || (Row::FIRST.get()..).map(Row::new).zip(cases);
@@ -104,7 +105,7 @@ pub async fn build_run(cases: &[RowCase]) -> (MemoryLedger, Run) {
             leave_by: None,
         };
         let Permit::Granted { envelope, .. } = ledger.begin_envelope(intent).await.unwrap() else {
-            panic!("it may leave")
+            panic!("the ledger did not permit the request")
         };
         if let Some(outcome) = outcome {
             let settlement = Settlement {
@@ -116,7 +117,7 @@ pub async fn build_run(cases: &[RowCase]) -> (MemoryLedger, Run) {
             };
             ledger.settle_envelope(settlement).await.unwrap();
         }
-        let receipt = |(channel, status, error): &(Option<Channel>, Status, Option<String>)| NewReceipt {
+        let new_receipt = |(channel, status, error): &(Option<Channel>, Status, Option<String>)| NewReceipt {
             run: run.key,
             row,
             order: None,
@@ -128,7 +129,7 @@ pub async fn build_run(cases: &[RowCase]) -> (MemoryLedger, Run) {
             opt_out: None,
             opt_in: None,
         };
-        ledger.store_receipts(receipts.iter().map(receipt).collect()).await.unwrap();
+        ledger.store_receipts(receipts.iter().map(new_receipt).collect()).await.unwrap();
     }
     let port: &dyn Ledger = &ledger;
     let run = port.list_runs(RunFilter::with_key(run.key)).await.unwrap().pop().unwrap();

@@ -1,9 +1,9 @@
 //! Access for callers: recently accepted and rejected API keys, a rate limit for unknown keys, and rate limits per
 //! caller.
 //!
-//! A key that the gateway rejected is rejected here for a few seconds, without a request. All keys that it has not
-//! accepted yet share one low rate limit. Made-up keys therefore slow down neither messages nor callers with a valid
-//! key.
+//! A key that the gateway rejected is rejected here for a few seconds, without a request. All keys that the gateway has
+//! not accepted yet share one low rate limit. Made-up keys therefore slow down neither messages nor callers with a
+//! valid key.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
@@ -39,6 +39,7 @@ const UNKNOWN_KEYS_SWEEP: usize = 64;
 /// Callers' access to the gateway.
 pub(super) struct KeyAccess {
     known: KnownKeys,
+    /// The rate limit that all unknown keys share.
     unknown: DefaultDirectRateLimiter,
     /// Permits for waiting calls with unknown keys.
     waiting: Semaphore,

@@ -31,7 +31,7 @@ use campaign_runs::{Adapters, PendingRequest, short_digest, store_pending_reques
 const APPROVAL_TIMEOUT: Duration = Duration::from_secs(3_600);
 /// The maximum number of pending calls.
 const MAX_PENDING: usize = 64;
-/// The maximum number of known callers. Beyond it, callers are forgotten, and their pending calls must be approved
+/// The maximum number of known callers. When it is reached, all callers are forgotten, and their calls must be approved
 /// again.
 const MAX_CALLERS: usize = 4_096;
 /// The timeout for viewing a pending call.
@@ -134,7 +134,7 @@ impl PendingCalls {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a pending call. Returns whether there was room.
+    /// Adds a pending call. Returns `false` if too many calls are already pending.
     fn add_pending(&self, digest: &str, shown: String) -> bool {
         let mut waiting = self.lock_waiting();
         waiting.retain(|_, (since, _)| since.elapsed() < APPROVAL_TIMEOUT);

@@ -178,18 +178,18 @@ pub(super) fn find_problems(schema: &Value, arguments: &Map<String, Value>) -> V
 fn check_members(place: &str, schema: &Value, members: &Map<String, Value>, problems: &mut Vec<String>) {
     let path = |name: &str| if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") };
     let properties = schema["properties"].as_object();
-    let known = |name: &String| properties.and_then(|properties| properties.get(name));
+    let schema_of = |name: &String| properties.and_then(|properties| properties.get(name));
     let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
     problems.extend(required.filter(|name| !members.contains_key(*name)).map(|name| describe_missing(&path(name))));
     for (name, value) in members {
-        match known(name) {
+        match schema_of(name) {
             Some(schema) => check_value(&path(name), schema, value, problems),
             None if schema["additionalProperties"] == false => problems.push(describe_unknown(place, name, properties)),
             None => {}
         }
     }
-    let together = schema["dependentRequired"].as_object().into_iter().flatten();
-    for (name, needed) in together.filter(|(name, _)| members.contains_key(*name)) {
+    let dependencies = schema["dependentRequired"].as_object().into_iter().flatten();
+    for (name, needed) in dependencies.filter(|(name, _)| members.contains_key(*name)) {
         let needed = needed.as_array().into_iter().flatten().filter_map(Value::as_str);
         let missing = needed.filter(|needed| !members.contains_key(*needed));
         problems.extend(missing.map(|missing| format!("`{0}` needs `{1}`; add `{1}`", path(name), path(missing))));

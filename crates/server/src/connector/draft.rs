@@ -286,7 +286,7 @@ pub(super) struct CallPreview {
 }
 
 impl CallPreview {
-    /// Adds a warning that the operator's rules were not checked.
+    /// Adds a warning that the operator's rules were not checked, if the call has a recipient.
     pub(super) fn with_unchecked_rules(mut self, because: &str) -> Self {
         if self.recipient.is_some() {
             self.warnings.push(format!("opt-outs, limits and the sending window were not checked, because {because}"));

@@ -66,8 +66,8 @@ impl Connector {
         sending: Option<SendPolicy>,
         interrupt: watch::Receiver<Interrupt>,
     ) -> Self {
-        let acting = if sending.is_some() { tools::SEND_TOOLS.as_slice() } else { &[] };
-        let tools = tools::READ_TOOLS.iter().chain(acting).map(tools::ReadyTool::new).collect();
+        let send_tools = if sending.is_some() { tools::SEND_TOOLS.as_slice() } else { &[] };
+        let tools = tools::READ_TOOLS.iter().chain(send_tools).map(tools::ReadyTool::new).collect();
         let access = access::KeyAccess::new(account.profile().rate.per_second());
         Self {
             account,
@@ -85,8 +85,8 @@ impl Connector {
     /// Adds the campaigns of a folder.
     #[must_use]
     pub fn with_campaigns(mut self, campaigns: Campaigns) -> Self {
-        let acting = if self.sending.is_some() { campaigns::SEND_TOOLS.as_slice() } else { &[] };
-        self.tools.extend(campaigns::READ_TOOLS.iter().chain(acting).map(tools::ReadyTool::new));
+        let send_tools = if self.sending.is_some() { campaigns::SEND_TOOLS.as_slice() } else { &[] };
+        self.tools.extend(campaigns::READ_TOOLS.iter().chain(send_tools).map(tools::ReadyTool::new));
         Self { campaigns: Some(Arc::new(campaigns)), ..self }
     }
 

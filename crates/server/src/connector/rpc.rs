@@ -50,8 +50,8 @@ pub(in crate::connector) fn read_message(head: Option<RpcHeaders<'_>>, body: &[u
         ));
     };
     let id = message.remove("id");
-    let known = id.as_ref().filter(|id| is_id(id) && !document.repeated.has_outermost("id"));
-    let invalid = |reason: &str| refuse(known, guessed, RpcError::invalid_request(reason));
+    let known_id = id.as_ref().filter(|id| is_id(id) && !document.repeated.has_outermost("id"));
+    let invalid = |reason: &str| refuse(known_id, guessed, RpcError::invalid_request(reason));
     if let Some(problem) = document.repeated.describe_problem() {
         return Err(invalid(&problem));
     }
@@ -96,8 +96,8 @@ fn check_modern_request(
         return Err(RpcError::header_mismatch(mismatch));
     }
     // The metadata must not name a revision with a handshake; the header may.
-    let known = |version: &&str| *version == MODERN || (LEGACY.contains(version) && named != Some(*version));
-    if let Some(foreign) = [named, in_head].into_iter().flatten().find(|version| !known(version)) {
+    let is_known = |version: &&str| *version == MODERN || (LEGACY.contains(version) && named != Some(*version));
+    if let Some(foreign) = [named, in_head].into_iter().flatten().find(|version| !is_known(version)) {
         return Err(RpcError::unsupported_version(foreign));
     }
     let version = named.ok_or_else(|| RpcError::missing_meta(VERSION))?;

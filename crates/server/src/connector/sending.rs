@@ -2,7 +2,7 @@
 //!
 //! The same message to the same number is sent at most once a minute, across all connectors of a ledger. The ledger
 //! stores a keyed hash of each message. If the ledger still has the previous version's tables, this process keeps the
-//! hash in memory.
+//! hashes in memory.
 
 use std::borrow::Cow;
 use std::collections::hash_map::RandomState;
@@ -35,9 +35,11 @@ use campaign_runs::{Adapters, EndedSingle, Error, SingleMessage, SingleOperation
 /// The operator's rules for sending.
 #[derive(Debug)]
 pub struct SendPolicy {
+    /// The maximum number of messages per hour.
     per_hour: NonZeroU32,
+    /// The only numbers to which messages may be sent; `None` for any number.
     only_to: Option<BTreeSet<Phone>>,
-    /// The pending approvals of confirmed messages, if the operator must approve each.
+    /// The calls that wait for an approval; `None` if the operator need not approve each confirmed call.
     pub(super) approvals: Option<Approvals>,
     recent: RecentMessages,
     /// Tasks of messages in flight. A client that disconnects does not interrupt them.
@@ -184,7 +186,7 @@ impl ConfirmedMessage {
             (Arc::clone(&adapters.ledger), message_identity(*phone, content, profile.is_loopback()));
         let place = sending.recent.reserve_place(ledger.as_ref(), identity, again).await;
         let place = place.map_err(Error::from)?.map_err(|ago| ToolError::repeated_message(ago.as_secs()))?;
-        let admission = match &sending.approvals {
+        let approval = match &sending.approvals {
             Some(approvals) => {
                 let call = json!({ "to": phone.to_u64(), "message": content, "id": id, "repeat": again });
                 let mut preview = render_message_preview(*phone, content);
@@ -195,7 +197,7 @@ impl ConfirmedMessage {
             }
             None => Ok(None),
         };
-        let used = match admission {
+        let used = match approval {
             Ok(Some(ApprovalOutcome::Approved(used))) => Some(used),
             Ok(None) => None,
             Ok(Some(ApprovalOutcome::Pending(pending))) => {
@@ -313,7 +315,7 @@ struct RecentMessages {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct OwnPlace {
     message: u64,
-    /// The time at which the message was sent before.
+    /// The time at which the same message was sent before, if it was sent recently.
     before: Option<Instant>,
 }
 
@@ -427,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_differ_only_in_whitespace_count_as_equal() {
+    fn normalization_removes_only_insignificant_differences() {
         for same in ["hi", "hi ", " hi", "\thi\r\n", "\u{a0}hi\u{2003}"] {
             assert_eq!(normalize_text(same), "hi", "{same:?}");
         }

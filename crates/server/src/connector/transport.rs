@@ -32,7 +32,7 @@ use campaign_net::Hosts;
 /// The time limit for receiving a request body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Access rules: host names, and origins of web pages.
+/// Access rules: host names, origins of web pages, and whether a call needs a key.
 pub struct ConnectorAccess {
     /// The allowed host names.
     pub hosts: Hosts,
@@ -250,8 +250,8 @@ async fn read_lines(mut input: impl AsyncBufRead + Unpin, lines: mpsc::Sender<St
             Ok(None) => return,
             Err(error) => return tracing::error!("cannot read standard input: {error}"),
         };
-        let blank = matches!(&line, StdioLine::Whole(line) if line.trim_ascii().is_empty());
-        if !blank && lines.send(line).await.is_err() {
+        let is_blank = matches!(&line, StdioLine::Whole(line) if line.trim_ascii().is_empty());
+        if !is_blank && lines.send(line).await.is_err() {
             return;
         }
     }
@@ -313,7 +313,7 @@ pub struct EntrySecret {
     variable: String,
     /// The name in the configuration file of Visual Studio Code.
     id: String,
-    /// The prompt with which Visual Studio Code asks for it.
+    /// The prompt with which Visual Studio Code asks for the secret.
     description: &'static str,
 }
 

@@ -16,9 +16,9 @@ pub struct DueOccurrences {
     pub begins: Option<Occurrence>,
     /// The last missed occurrence.
     pub missed: Option<Occurrence>,
-    /// The number of occurrences that were missed before it.
+    /// The number of occurrences that were missed before `missed`.
     pub before: usize,
-    /// The next occurrence after this moment.
+    /// The time of the next occurrence.
     pub next: Option<Timestamp>,
 }
 
@@ -50,7 +50,7 @@ pub fn find_due(schedule: &Schedule, handled: Timestamp, now: Timestamp, max_del
     found
 }
 
-/// Returns the delay of an occurrence.
+/// Returns the time from `due` to `now`, or zero if `due` is in the future.
 pub fn lateness(due: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(now.duration_since(due)).unwrap_or_default()
 }
@@ -69,15 +69,15 @@ pub(super) fn start_deadline(schedule: &Schedule, occurrence: &Occurrence, list:
 pub(super) struct ScheduleMemory {
     /// All occurrences up to this time were started or skipped.
     pub(super) handled: Timestamp,
-    /// The time of its activation, as last read; earlier occurrences do not count.
+    /// The time of the schedule's activation, as last read; earlier occurrences do not count.
     pub(super) since: Timestamp,
     /// The schedule at the last check that found the campaign unchanged.
     pub(super) schedule: Option<Schedule>,
     /// The time of that check.
     pub(super) checked_at: Option<Timestamp>,
-    /// The change since its activation that was reported.
+    /// The reported change since the activation of the schedule.
     pub(super) change: Option<ScheduleChange>,
-    /// A description of the damaged record that stops it.
+    /// A description of the damaged record that stops the schedule.
     pub(super) damage: Option<String>,
     /// Whether the daemon has looked for an interrupted run of an earlier daemon.
     pub(super) resume_checked: bool,
@@ -87,7 +87,7 @@ pub(super) struct ScheduleMemory {
     pub(super) waiting: Option<AwaitingList>,
     /// The occurrence that waits for an approval.
     pub(super) unapproved: Option<AwaitingApproval>,
-    /// The occurrence that waits until no other process has the campaign.
+    /// The occurrence that waits for the campaign lock.
     pub(super) locked: Option<AwaitingLock>,
 }
 
@@ -238,7 +238,7 @@ pub(super) struct FileStat {
 }
 
 impl FileStat {
-    /// Reads the metadata of a file; `None` if it does not exist.
+    /// Reads the metadata of a file; `None` if no regular file has this path.
     pub(super) fn read(path: &Path) -> Option<Self> {
         let metadata = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
         Some(Self { size: metadata.len(), changed: metadata.modified().ok() })
@@ -294,20 +294,20 @@ mod tests {
 
     #[test]
     fn latest_of_several_occurrences_is_due_unless_too_late() {
-        let look = |handled, now| {
+        let summarize_due = |handled, now| {
             let due = find_due(&hourly(), timestamp(handled), timestamp(now), hourly().grace);
             let name = |occurrence: Option<Occurrence>| occurrence.map(|occurrence| occurrence.at.to_string());
             (name(due.begins), name(due.missed), due.before, due.next.map(|next| next.to_string()))
         };
         let at = |hour: u8| Some(format!("2026-12-01T{hour:02}:00:00Z"));
-        assert_eq!(look("2026-12-01T08:00:00Z", "2026-12-01T08:59:59Z"), (None, None, 0, at(9)));
-        assert_eq!(look("2026-12-01T08:00:00Z", "2026-12-01T09:00:00Z"), (at(9), None, 0, at(10)));
-        assert_eq!(look("2026-12-01T08:00:00Z", "2026-12-01T09:30:00Z"), (at(9), None, 0, at(10)));
-        assert_eq!(look("2026-12-01T08:00:00Z", "2026-12-01T09:30:01Z"), (None, at(9), 0, at(10)));
-        assert_eq!(look("2026-12-01T04:00:00Z", "2026-12-01T09:00:00Z"), (at(9), at(8), 3, at(10)));
-        assert_eq!(look("2026-12-01T04:00:00Z", "2026-12-01T09:45:00Z"), (None, at(9), 4, at(10)));
+        assert_eq!(summarize_due("2026-12-01T08:00:00Z", "2026-12-01T08:59:59Z"), (None, None, 0, at(9)));
+        assert_eq!(summarize_due("2026-12-01T08:00:00Z", "2026-12-01T09:00:00Z"), (at(9), None, 0, at(10)));
+        assert_eq!(summarize_due("2026-12-01T08:00:00Z", "2026-12-01T09:30:00Z"), (at(9), None, 0, at(10)));
+        assert_eq!(summarize_due("2026-12-01T08:00:00Z", "2026-12-01T09:30:01Z"), (None, at(9), 0, at(10)));
+        assert_eq!(summarize_due("2026-12-01T04:00:00Z", "2026-12-01T09:00:00Z"), (at(9), at(8), 3, at(10)));
+        assert_eq!(summarize_due("2026-12-01T04:00:00Z", "2026-12-01T09:45:00Z"), (None, at(9), 4, at(10)));
         assert_eq!(
-            look("2026-12-01T09:00:00Z", "2026-12-01T05:00:00Z"),
+            summarize_due("2026-12-01T09:00:00Z", "2026-12-01T05:00:00Z"),
             (None, None, 0, at(10)),
             "the clock was set back"
         );
@@ -321,15 +321,17 @@ mod tests {
             for step in steps {
                 now += SignedDuration::from_secs(step);
                 let due = find_due(&hourly(), handled, now, hourly().grace);
-                for one in [&due.missed, &due.begins].into_iter().flatten() {
-                    prop_assert!(handled < one.at && one.at <= now);
+                for occurrence in [&due.missed, &due.begins].into_iter().flatten() {
+                    prop_assert!(handled < occurrence.at && occurrence.at <= now);
                     seen_count += 1;
-                    handled = one.at;
+                    handled = occurrence.at;
                 }
                 seen_count += due.before;
-                prop_assert!(due.begins.is_none_or(|one| lateness(one.at, now) <= hourly().grace));
+                prop_assert!(due.begins.is_none_or(|occurrence| lateness(occurrence.at, now) <= hourly().grace));
             }
-            prop_assert_eq!(seen_count, hourly().occurrences_after(start).take_while(|one| one.at <= now).count());
+            let schedule = hourly();
+            let all = schedule.occurrences_after(start).take_while(|occurrence| occurrence.at <= now);
+            prop_assert_eq!(seen_count, all.count());
         }
     }
 }

@@ -39,7 +39,8 @@ impl DaemonState {
         (self.daemon.observer)(event);
     }
 
-    /// Handles the due occurrences of a schedule. Returns the time until the next occurrence.
+    /// Processes a schedule with its memory, which is loaded or refreshed first if necessary. Returns the time until
+    /// the schedule must be processed again.
     pub(super) async fn process_schedule(
         &mut self,
         active: ActiveSchedule,
@@ -73,6 +74,8 @@ impl DaemonState {
         next
     }
 
+    /// Starts or skips the due occurrences of a schedule, and polls the occurrences that wait. Returns the time until
+    /// the schedule must be processed again.
     async fn process_due(
         &mut self,
         memory: &mut ScheduleMemory,
@@ -211,7 +214,7 @@ impl DaemonState {
         let last = find_last_fired(self.ledger().as_ref(), active, now).await?;
         let Some((record, run)) = last.filter(|(record, _)| record.at >= active.since) else { return Ok(()) };
         let should_resume = match self.ledger().list_runs(RunFilter::with_key(run)).await?.pop() {
-            // The run was never opened, so no messages were sent. It starts again unless it is too late.
+            // The run was never opened, so no messages were sent. The occurrence starts again unless it is too late.
             None => match &memory.schedule {
                 Some(schedule) if self.is_expired(schedule, active, &record, now) => {
                     return self.skip_missed_occurrence(active, &record).await;
@@ -250,7 +253,7 @@ impl DaemonState {
     ) -> Result<(), LedgerError> {
         let Some(occurrence) = recorded_occurrence(record) else { return Ok(()) };
         // The process that holds the campaign lock might be about to send the occurrence.
-        let Some(_held) = self.ledger().acquire_campaign_lock(&active.name, &active.account).await? else {
+        let Some(_lock) = self.ledger().acquire_campaign_lock(&active.name, &active.account).await? else {
             return Ok(());
         };
         let reason = SkipReason::Missed;
@@ -353,6 +356,7 @@ impl DaemonState {
         occurrence_list_path(&self.daemon.adapters.profiles, Path::new(&active.file), None, occurrence)
     }
 
+    /// Starts or resumes the run of an occurrence in a separate task. [`Self::handle_end`] handles the result.
     pub(super) fn start_occurrence(
         &mut self,
         memory: &mut ScheduleMemory,
@@ -362,8 +366,8 @@ impl DaemonState {
     ) {
         memory.running = Some(occurrence.clone());
         let active = active.clone();
-        let sent = self.daemon.starter.start_occurrence(active.clone(), occurrence.clone(), self.interrupt.clone());
-        self.running.spawn(async move { StartResult { active, occurrence, resumed, outcome: sent.await } });
+        let run = self.daemon.starter.start_occurrence(active.clone(), occurrence.clone(), self.interrupt.clone());
+        self.running.spawn(async move { StartResult { active, occurrence, resumed, outcome: run.await } });
     }
 
     /// Records and reports a skipped occurrence. Returns whether the occurrence had no record before.
@@ -458,6 +462,7 @@ impl DaemonState {
         Ok(())
     }
 
+    /// Reports the end of a run. If the run sent the same text as the previous run, a notification says so.
     async fn report_sent(
         &self,
         active: ActiveSchedule,
@@ -466,7 +471,9 @@ impl DaemonState {
     ) -> Result<(), LedgerError> {
         let just_before = Timestamp::from_microsecond(occurrence.at.as_microsecond() - 1).unwrap_or(occurrence.at);
         let same_text = match find_last_fired(self.ledger().as_ref(), &active, just_before).await? {
-            Some((_, before)) => has_same_text(self.ledger().as_ref(), &ended.run, before).await.unwrap_or(false),
+            Some((_, previous_run)) => {
+                has_same_text(self.ledger().as_ref(), &ended.run, previous_run).await.unwrap_or(false)
+            }
             None => false,
         };
         if same_text {
@@ -529,7 +536,7 @@ impl DaemonState {
     }
 
     /// Starts the occurrence that waits for an approval once it is approved, or skips it after the deadline. Returns
-    /// whether the occurrence still waits.
+    /// whether the daemon must check again soon, which is unnecessary while a run of the schedule is being sent.
     pub(super) async fn poll_approval(
         &mut self,
         memory: &mut ScheduleMemory,

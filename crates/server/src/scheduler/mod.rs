@@ -1,7 +1,7 @@
-//! The schedule daemon: rounds over all active schedules, which start each due occurrence exactly once, and occurrences
-//! that wait while another process holds the campaign lock.
+//! The schedule daemon: rounds over all active schedules, which start or skip each due occurrence exactly once. An
+//! occurrence waits while another process holds the campaign lock.
 //!
-//! - `due`: which occurrences are due or missed, as pure functions;
+//! - `due`: due and missed occurrences, and the daemon's memory of a schedule;
 //! - `firing`: starting, skipping and resuming occurrences.
 //!
 //! The daemon reads active schedules from the ledger, uses the clock of its adapters, and sends through
@@ -94,13 +94,13 @@ pub enum ScheduleEvent {
         /// The reason.
         reason: SkipReason,
     },
-    /// The campaign has changed since its activation, so its schedule does not fire.
+    /// The campaign has changed since its schedule was activated, so the schedule does not fire.
     Changed {
         /// The schedule.
         schedule: String,
         /// The change.
         change: ScheduleChange,
-        /// The findings about its file, if the change makes it unreadable.
+        /// The findings about the campaign file, if the change makes the file unreadable.
         findings: Vec<BriefFinding>,
     },
     /// A damaged ledger record stops a schedule.
@@ -122,7 +122,7 @@ pub enum SkipReason {
     Busy,
     /// This list file did not arrive.
     NoList(PathBuf),
-    /// The next occurrence became due while it waited for its list.
+    /// The next occurrence became due while this occurrence waited for its list.
     Overtaken,
     /// The occurrence was not approved within a day, or before the next occurrence.
     Unapproved,
@@ -131,7 +131,7 @@ pub enum SkipReason {
     /// The campaign, the gateway or the account changed after the activation. The findings are about the campaign file,
     /// if it cannot be read or has errors.
     Changed(ScheduleChange, Vec<BriefFinding>),
-    /// A ledger record that it needs is damaged, as described.
+    /// A ledger record that the occurrence needs is damaged, as described.
     Damaged(String),
     /// No recipients were left.
     NobodyLeft,
@@ -183,11 +183,11 @@ impl<'a> From<&'a ActiveSchedule> for NotifiedSchedule<'a> {
     }
 }
 
-/// Stores notifications about a schedule for the targets in its campaign file. No notifications are stored if the file
-/// cannot be read.
+/// Stores notifications about a schedule for the targets in its campaign file and in the gateway profile. No
+/// notifications are stored if the campaign file cannot be read.
 ///
-/// A notification program is not started if the campaign file changed after the activation, because nobody reviewed the
-/// change.
+/// The campaign's notification program is not started if `notify` in the file changed after the activation, because
+/// nobody reviewed the change.
 ///
 /// # Errors
 /// If the ledger cannot be written.
@@ -254,7 +254,7 @@ pub struct Daemon {
     pub starter: Arc<dyn Starter>,
     /// Receives events.
     pub observer: ScheduleObserver,
-    /// The campaign files and folders whose schedules it serves; empty for all.
+    /// The campaign files and folders whose schedules the daemon serves; empty for all schedules.
     pub within: Vec<PathBuf>,
     /// The longest time between two rounds over the active schedules.
     pub refresh: Duration,
@@ -276,7 +276,7 @@ struct DaemonState {
 struct StartResult {
     active: ActiveSchedule,
     occurrence: Occurrence,
-    /// Whether it resumed a run that an earlier daemon began.
+    /// Whether the start resumed a run that an earlier daemon began.
     resumed: bool,
     outcome: Result<RunOutcome, Error>,
 }
@@ -350,7 +350,7 @@ impl DaemonState {
         }
     }
 
-    /// Handles all active schedules. Returns the time until the next event.
+    /// Handles all active schedules. Returns the time until the next round.
     async fn run_round(&mut self) -> Result<Duration, LedgerError> {
         let now = (self.daemon.adapters.clock)();
         let schedules = match self.daemon.adapters.ledger.list_schedules().await {
@@ -406,7 +406,7 @@ pub trait Starter: Send + Sync {
     ) -> BoxFuture<'static, Result<RunOutcome, Error>>;
 }
 
-/// Starts occurrences as runs.
+/// A starter that sends occurrences as runs of the campaign.
 pub struct RunStarter(pub Adapters);
 
 impl Starter for RunStarter {
@@ -448,9 +448,9 @@ impl DaemonState {
     }
 }
 
-/// Occurrences that wait for the campaign lock. Its holder might start the same occurrence, send another run, or only ask
-/// the gateway about messages in doubt. So the occurrence waits until another process records it, the lock is free, or it
-/// is too late.
+/// Occurrences that wait for the campaign lock. The holder of the lock might start the same occurrence, send another
+/// run, or only ask the gateway about messages in doubt. So the occurrence waits until another process records it, the
+/// lock is free, or it is too late.
 impl DaemonState {
     /// Makes an occurrence wait for the campaign lock.
     fn await_lock(&mut self, active: &ActiveSchedule, occurrence: Occurrence) {
@@ -474,7 +474,7 @@ impl DaemonState {
     }
 
     /// Starts the occurrence that waits for the campaign lock once the lock is free, or skips it after the deadline.
-    /// Returns whether the occurrence still waits.
+    /// Returns whether the daemon must check again soon, which is unnecessary while a run of the schedule is sent.
     async fn poll_lock(
         &mut self,
         memory: &mut ScheduleMemory,

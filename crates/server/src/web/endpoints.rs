@@ -173,6 +173,7 @@ pub struct Health {
     ledger: Arc<dyn Ledger>,
     /// The time of the last check, and its result.
     last: Mutex<Option<(Instant, bool)>>,
+    /// The error after which the ledger cannot be written, if there was such an error.
     failed: watch::Sender<Option<LedgerError>>,
 }
 

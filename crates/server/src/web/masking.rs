@@ -59,7 +59,7 @@ pub(super) fn mask_recipient(text: &str, recipient: Phone) -> Cow<'_, str> {
     recipient.hide_in_text(text, &recipient.format_masked())
 }
 
-/// Finds the byte ranges of the longest sequences of digits.
+/// Finds the byte ranges of the sequences of digits in a text.
 fn find_digit_groups(text: &str) -> Vec<Range<usize>> {
     let mut groups: Vec<Range<usize>> = Vec::new();
     for (at, _) in text.match_indices(|c: char| c.is_ascii_digit()) {

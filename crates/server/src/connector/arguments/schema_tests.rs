@@ -56,8 +56,8 @@ fn argument_check_supports_every_input_schema_keyword() {
     for tool in all_tools() {
         let schema = (tool.input)();
         collect_keywords(&schema, &mut found);
-        let phone = schema["properties"].as_object().expect("properties").iter();
-        assert!(phone.clone().all(|(name, schema)| schema["anyOf"].is_null() || name == "phone"), "{}", tool.name);
+        let mut properties = schema["properties"].as_object().expect("properties").iter();
+        assert!(properties.all(|(name, schema)| schema["anyOf"].is_null() || name == "phone"), "{}", tool.name);
     }
     let unknown: Vec<&String> = found.iter().filter(|keyword| !KEYWORDS.contains(&keyword.as_str())).collect();
     assert!(unknown.is_empty(), "{unknown:?}");

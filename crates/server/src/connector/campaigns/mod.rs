@@ -138,7 +138,7 @@ pub struct OperatorAdvice {
 /// The campaigns of a folder, which use the profile of the connector.
 pub struct Campaigns {
     folder: PathBuf,
-    /// The files that its campaigns may open: those in the folder.
+    /// The files that the campaigns may open: only files in the folder.
     reach: PathScope,
     advice: OperatorAdvice,
     /// One permit for reading a whole list, which uses all cores.
@@ -261,7 +261,7 @@ impl OpenFolder<'_> {
     }
 
     /// Loads a campaign for the connector's profile, without the campaign's notification program. With that program,
-    /// anyone who can write a campaign file could start any program.
+    /// anyone who can write a campaign file could start any program. A campaign that names another gateway is refused.
     async fn load_inputs(&self, file: PathBuf) -> Result<Arc<Inputs>, Error> {
         let (profiles, gateway, reach) =
             (self.adapters.profiles.clone(), self.gateway.to_owned(), self.campaigns.reach.clone());

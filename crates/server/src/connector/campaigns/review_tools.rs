@@ -244,6 +244,7 @@ fn finding_schema() -> Value {
 
 /// The default number of rows in a preview.
 const DEFAULT_ROWS: u64 = 3;
+/// The maximum number of rows in a preview.
 const MAX_ROWS: u64 = 20;
 
 pub(super) const PREVIEW_CAMPAIGN: McpTool = McpTool {

@@ -187,13 +187,13 @@ async fn start_run(
     let request = RunRequest { plan: Some(digest), approved_only: true, ..RunRequest::default() };
     let files = ProtectedFiles { state: &folder.adapters.state, profiles: &folder.adapters.profiles };
     let launch = Launch::prepare(inputs, request, files).map_err(|error| folder.to_tool_error(error))?;
-    let (adapters, mut beginning) = observe_sending(folder.adapters, Arc::clone(&folder.campaigns.waits));
+    let (adapters, mut steps) = observe_sending(folder.adapters, Arc::clone(&folder.campaigns.waits));
     let task = send_run(launch, adapters, caller.interrupt.clone(), programs);
     // A separate task, because the run must continue if the caller disconnects.
     let mut task = folder.campaigns.runs.spawn(task);
     let ended = tokio::select! {
         biased;
-        Some(SendingStep::Begins(run)) = beginning.recv() => return Ok(describe_start(&run, &mut beginning).await),
+        Some(SendingStep::Begins(run)) = steps.recv() => return Ok(describe_start(&run, &mut steps).await),
         ended = &mut task => ended,
     };
     match ended {

@@ -171,7 +171,7 @@ pub(super) struct ToolAnnotations {
     pub(super) read_only: bool,
     /// Whether the tool makes changes that cannot be undone.
     pub(super) destructive: bool,
-    /// A second call changes nothing further.
+    /// Whether a second call changes nothing further.
     pub(super) idempotent: bool,
     /// Whether the tool communicates with other machines.
     pub(super) open_world: bool,

@@ -30,7 +30,8 @@ fn optional_argument<S: Strategy<Value = Value>>(
     prop::option::of(value.prop_map(move |value| (name, value)))
 }
 
-/// The index of a sending tool, and arguments for it: all required ones and some optional ones.
+/// The index of a sending tool, and arguments for that tool. A call can lack an argument that the tool requires; the
+/// test ignores such a call.
 fn tool_calls() -> impl Strategy<Value = (usize, Value)> {
     let text = prop_oneof!["[ -~я\n]{1,40}", any::<String>()].prop_map(Value::from);
     let address = prop::sample::select(vec!["https://shop.example", "https://cdn.example/a.png", "ftp://a"]);

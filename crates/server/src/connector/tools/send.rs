@@ -61,16 +61,16 @@ fn card_schema(channel: Channel) -> Value {
 
 /// The schema of a pipeline stage: the keys that it contains (contract 4.3 `pipeline`).
 pub(super) fn stage_schema(channel: Channel) -> Value {
-    let carried = |field: &&ChannelField| {
+    let is_carried = |field: &&ChannelField| {
         !matches!(field.place_in(OperationKind::Pipeline), WirePlace::LocalOnly | WirePlace::Nowhere(_))
             && field.kind != FieldKind::Extra
     };
-    let fields: Vec<&ChannelField> = channel.facts().fields.iter().filter(carried).collect();
+    let fields: Vec<&ChannelField> = channel.facts().fields.iter().filter(is_carried).collect();
     let properties: Map<String, Value> =
         fields.iter().map(|field| (field.key.to_owned(), field_schema(channel, field))).collect();
-    let needed =
+    let is_required =
         |field: &&&ChannelField| matches!(field.need, FieldRequirement::Always | FieldRequirement::InPipeline(_));
-    let required: Vec<&str> = fields.iter().filter(needed).map(|field| field.key).collect();
+    let required: Vec<&str> = fields.iter().filter(is_required).map(|field| field.key).collect();
     let mut stage = object_schema(Value::Object(properties), &required);
     stage["description"] = json!(format!("The message on {}, if `channels` contains it.", channel.facts().title));
     stage

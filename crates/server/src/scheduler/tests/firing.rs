@@ -35,13 +35,13 @@ async fn restarted_daemon_fires_or_skips_each_occurrence_once() {
     set_clock("2026-12-01T00:10:00Z");
     let setup = TestSetup::new("timezone: UTC\nschedule: { cron: \"*/10 * * * *\", grace: 5m }");
     setup.activate().await.unwrap();
-    let lives = [3_000, 61, 599, 7_300, 1, 1_800, 601, 86_400, 13, 5_000];
-    for (life, death) in lives.into_iter().zip([1, 90, 400, 30, 0, 7_000, 299, 301, 1_000, 2]) {
+    let uptimes = [3_000, 61, 599, 7_300, 1, 1_800, 601, 86_400, 13, 5_000];
+    for (uptime, downtime) in uptimes.into_iter().zip([1, 90, 400, 30, 0, 7_000, 299, 301, 1_000, 2]) {
         let daemon = setup.test_daemon(setup.fake_starter(Duration::from_secs(1)));
         // The daemon is dropped at an arbitrary point.
         let _ =
-            tokio::time::timeout(Duration::from_secs(life), daemon.run_until_shutdown(std::future::pending())).await;
-        tokio::time::sleep(Duration::from_secs(death)).await;
+            tokio::time::timeout(Duration::from_secs(uptime), daemon.run_until_shutdown(std::future::pending())).await;
+        tokio::time::sleep(Duration::from_secs(downtime)).await;
     }
     let fired = setup.fired_occurrences();
     let mut once = fired.clone();
@@ -69,7 +69,7 @@ async fn recorded_occurrence_whose_run_was_not_opened_fires_again() {
     let key = occurrence_key(&active.name, &due);
     let occurrence = ScheduledOccurrence { key: key.clone(), at: due.at };
     let lost = ledger.create_run(&new_run(), Some(&occurrence)).await.unwrap().unwrap();
-    // The cursor is behind the record, so the next daemon asks the ledger. The unopened run does not block it.
+    // The record of the unopened run does not prevent another start of the occurrence.
     let starter = setup.fake_starter(Duration::from_secs(1));
     let (_stop, interrupt) = watch::channel(Interrupt::None);
     let _ = starter.start_occurrence(active.clone(), due.clone(), interrupt.clone()).await;
@@ -147,7 +147,7 @@ async fn clock_jump_does_not_fire_an_occurrence_twice() {
     let hour = |day: u8, hour: u8| format!("2026-12-{day:02}T{hour:02}:00Z\t2026-12-{day:02} {hour:02}:00");
     assert_eq!(setup.fired_occurrences(), [hour(1, 1), hour(1, 2), hour(1, 3), hour(11, 1), hour(1, 4), hour(1, 5)]);
     let missed = "2026-12-11 00:00 skipped after 236: missed";
-    assert_eq!(setup.reported_events(), [missed], "3 on the 1st have fired, and 236 between were missed");
+    assert_eq!(setup.reported_events(), [missed], "3 occurrences fired on the 1st, and the 236 after them were missed");
 }
 
 #[tokio::test(start_paused = true)]

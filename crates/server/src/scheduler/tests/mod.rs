@@ -138,7 +138,7 @@ fn describe_event(event: &ScheduleEvent) -> String {
     }
 }
 
-/// A consent that refuses everything. Runs without recipients do not need it.
+/// A consent that refuses everything. The schedules of these tests send to the sandbox, so they need no confirmation.
 struct NeverConsent;
 
 impl Consent for NeverConsent {

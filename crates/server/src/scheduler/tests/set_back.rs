@@ -1,4 +1,5 @@
-//! Tests with a clock that is set back while an occurrence waits or is being prepared: it still begins, and only once.
+//! Tests with a clock that is set back while an occurrence waits or is being prepared: the occurrence still begins, and
+//! only once.
 
 use std::fs;
 
@@ -8,7 +9,7 @@ use super::firing::GuardedStarter;
 use crate::scheduler::tests::*;
 use campaign_ledger::{Approval, PlanRecord};
 
-/// The time after the clock is set back, ten seconds after 10:00.
+/// The times to which the clock is set back at ten seconds after 10:00: one after 10:00 and one before 10:00.
 const BACK_TO: [&str; 2] = ["2026-12-01T10:00:03Z", "2026-12-01T09:59:50Z"];
 
 const FIRED: [&str; 1] = ["2026-12-01T10:00Z\t2026-12-01 10:00"];

@@ -1,8 +1,8 @@
 //! Geometry of bar and column charts: numbers become lengths, and a template draws them.
 //!
-//! Charts have no colours or texts. Shapes have classes, which the stylesheet colours for light mode, dark mode and
-//! print. Only lengths are rounded, never numbers that people read. A length is in thousandths of the whole, so a chart
-//! fits any screen without a script.
+//! The caller supplies all texts. Charts have no colours: shapes have classes, which the stylesheet colours for light
+//! mode, dark mode and print. Only lengths are rounded, never numbers that people read. A length is in thousandths of
+//! the whole, so a chart fits any screen without a script.
 
 mod stack;
 
@@ -254,8 +254,9 @@ struct ColumnSeries {
 #[derive(Clone, Debug, Serialize)]
 struct ColumnView {
     label: String,
-    /// The left edge, and the middle.
+    /// The left edge.
     at: Length,
+    /// The middle.
     middle: Length,
     /// Whether the label is hidden on narrow screens.
     minor: bool,
@@ -265,8 +266,9 @@ struct ColumnView {
 #[derive(Clone, Debug, Serialize)]
 struct ColumnPiece {
     class: String,
-    /// The upper edge and the height, in pixels.
+    /// The upper edge, in pixels.
     y: u32,
+    /// The height, in pixels.
     height: u32,
 }
 
@@ -350,8 +352,8 @@ mod bar_tests {
             let bars = scale_bars(values.iter().map(|value| Bar::new("x", *value, "c")).collect(), None);
             let longest = bars.iter().map(|bar| bar.length).max().unwrap();
             prop_assert_eq!(longest, if values.iter().all(|value| *value == 0) { Length(0) } else { Length(1_000) });
-            for one in &bars {
-                prop_assert!(bars.iter().all(|other| one.value < other.value || one.length >= other.length));
+            for bar in &bars {
+                prop_assert!(bars.iter().all(|other| bar.value < other.value || bar.length >= other.length));
             }
         }
     }

@@ -130,14 +130,14 @@ fn height_of(value: u64, top: u64) -> u32 {
 /// The outline of a layer: one closed path for each stretch of points that are not empty.
 fn draw_outline(bottoms: &[u64], tops: &[u64], y: impl Fn(u64) -> u32) -> String {
     let (mut path, mut point) = (String::new(), 0);
-    let thick = |point: usize| bottoms.get(point) != tops.get(point);
+    let is_filled = |point: usize| bottoms.get(point) != tops.get(point);
     while point < tops.len() {
-        if !thick(point) {
+        if !is_filled(point) {
             point += 1;
             continue;
         }
         let first = point;
-        while point < tops.len() && thick(point) {
+        while point < tops.len() && is_filled(point) {
             point += 1;
         }
         // Writing into a string cannot fail.

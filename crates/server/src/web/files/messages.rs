@@ -33,7 +33,7 @@ pub struct MessageSelection<'c> {
     pub unmasked: bool,
 }
 
-/// A row of the list, with its message or the reason it gets none.
+/// A row of the list, with its message or the reason the row gets no message.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct MessageView {
     row: u32,
@@ -78,7 +78,7 @@ impl MessageView {
     }
 }
 
-/// Collects up to `max` messages of the given rows of a run's list; rows without a message are skipped.
+/// Collects up to `max` messages of the given rows of a run's list. Rows without a message are omitted.
 ///
 /// # Errors
 /// If the list is damaged.
@@ -154,10 +154,10 @@ fn add_messages_of_skipped_rows(
     selection: MessageSelection<'_>,
 ) -> Result<(), Error> {
     let (arms, none) = (inputs.campaign.brief.list_arms(), ExcludedRows::default());
-    let mut left = views.iter_mut().peekable();
+    let mut remaining = views.iter_mut().peekable();
     let show = |row: Row, message: Result<MarkedMessage, (RowState, &str)>| {
-        while left.next_if(|view| view.row < row.get()).is_some() {}
-        if let (Some(view), Ok(message)) = (left.next_if(|view| view.row == row.get()), message) {
+        while remaining.next_if(|view| view.row < row.get()).is_some() {}
+        if let (Some(view), Ok(message)) = (remaining.next_if(|view| view.row == row.get()), message) {
             view.set_message(&message, &arms, selection.unmasked);
         }
     };
@@ -179,9 +179,9 @@ fn attach_findings(
 ) {
     for (phone, stage) in phones.iter_mut().zip(&arm.content.stages) {
         other_findings.retain(|finding| {
-            let about = finding.place.as_ref().is_some_and(|place| is_within_stage(place, stage, places));
-            phone.findings.extend(about.then(|| FindingView::from_finding(finding)));
-            !about
+            let is_about_stage = finding.place.as_ref().is_some_and(|place| is_within_stage(place, stage, places));
+            phone.findings.extend(is_about_stage.then(|| FindingView::from_finding(finding)));
+            !is_about_stage
         });
     }
 }
@@ -357,9 +357,9 @@ type TextView = Vec<TextPiece>;
 struct TextPiece {
     /// The text.
     pub text: String,
-    /// Whether it came from the recipient's row.
+    /// Whether the text came from the recipient's row.
     pub from_row: bool,
-    /// Whether it is a link or a part of one. Pages never make it clickable, because it might be personal.
+    /// Whether the text is a link or a part of a link. No link on a page can be clicked, because it might be personal.
     pub link: bool,
     /// The number of the part of an SMS that begins here, from 2.
     pub part: Option<usize>,
@@ -374,8 +374,9 @@ fn split_pieces(text: &MarkedText, parts: &[usize], phone_to_mask: Option<Phone>
     // A number that is split between pieces could not be masked, so a cut moves to the end of the number.
     let after_number = |at: usize| numbers.iter().find(|it| it.start < at && at < it.end).map_or(at, |it| it.end);
     let parts: Vec<usize> = parts.iter().map(|end| after_number(*end)).collect();
-    let ends = |ranges: &[Range<usize>]| ranges.iter().flat_map(|range| [range.start, range.end]).collect::<Vec<_>>();
-    let cuts = ends(marks).into_iter().chain(ends(&links)).map(after_number);
+    let boundaries =
+        |ranges: &[Range<usize>]| ranges.iter().flat_map(|range| [range.start, range.end]).collect::<Vec<_>>();
+    let cuts = boundaries(marks).into_iter().chain(boundaries(&links)).map(after_number);
     let mut cuts: BTreeSet<usize> = cuts.chain(parts.iter().copied()).collect();
     cuts.insert(text.len());
     cuts.remove(&0);

@@ -43,7 +43,7 @@ pub struct PreviewPage<'c> {
     pub now: Timestamp,
 }
 
-/// The contents of the page.
+/// The contents of the preview page.
 #[derive(Serialize)]
 pub struct PreviewView {
     name: String,
@@ -52,7 +52,7 @@ pub struct PreviewView {
     created: String,
     rows: u64,
     figures: CampaignFigures,
-    /// The findings and the skipped rows in one line; `None` without any.
+    /// The findings and the skipped rows in one line; `None` if there are neither.
     problems: Option<String>,
     skipped: SkippedRowsTable,
     findings: Vec<FindingView>,
@@ -132,7 +132,7 @@ pub struct PlanPage<'c> {
     pub plan: &'c CreatedPlan,
     /// The selection of the messages that are shown.
     pub shown: MessageSelection<'c>,
-    /// The command that approves it; `None` if it needs no approval.
+    /// The command that approves the plan; `None` if the plan needs no approval.
     pub approve: Option<String>,
     /// The command that sends the campaign.
     pub run: String,
@@ -151,7 +151,7 @@ struct PlanPageView {
     days: u32,
     rows: u64,
     figures: CampaignFigures,
-    /// The number of remaining rows beyond this plan.
+    /// The number of messages that are not part of this plan, for example because of a limit.
     later: u64,
     hours: Option<String>,
     /// Programs, addresses and sources, as JSON.
@@ -228,7 +228,7 @@ pub struct ReportPage<'r> {
     pub first: Option<&'r FirstMessages>,
 }
 
-/// The first messages of a run.
+/// Some messages of a run.
 #[derive(Debug, Serialize)]
 pub struct FirstMessages {
     messages: Vec<MessageView>,

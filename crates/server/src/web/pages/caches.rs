@@ -3,8 +3,8 @@
 //!
 //! Loading a value can take seconds for millions of rows, and this machine might be sending a run. Therefore, requests
 //! share one load, and a value is cached for a multiple of the time that loading it took. One reader serves all
-//! visitors of a run, and only while a page is open. Between two reads, it pauses for many times the duration of a
-//! read.
+//! visitors of a run, and only while a page is open. Between two reads, the reader pauses for many times the duration
+//! of a read.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -167,7 +167,8 @@ struct WatchedRun {
     last: watch::Sender<LastReading>,
     /// The end of the last reading's lifetime.
     fresh_until: Instant,
-    is_read: bool,
+    /// Whether a task reads the run repeatedly.
+    has_reader: bool,
 }
 
 impl RunWatcher {
@@ -180,20 +181,20 @@ impl RunWatcher {
     pub(super) fn follow_run(self: &Arc<Self>, run: RunId) -> watch::Receiver<LastReading> {
         let mut runs = self.lock_runs();
         if runs.len() > MAX_CACHED {
-            runs.retain(|_, entry| entry.is_read);
+            runs.retain(|_, entry| entry.has_reader);
         }
         let entry = runs.entry(run).or_insert_with(|| WatchedRun {
             last: watch::Sender::new(None),
             fresh_until: Instant::now(),
-            is_read: false,
+            has_reader: false,
         });
-        if !entry.is_read && entry.fresh_until <= Instant::now() {
+        if !entry.has_reader && entry.fresh_until <= Instant::now() {
             // The cached reading is outdated, so a new page waits for the next one.
             entry.last.send_replace(None);
         }
         let follower = entry.last.subscribe();
-        if !entry.is_read {
-            entry.is_read = true;
+        if !entry.has_reader {
+            entry.has_reader = true;
             tokio::spawn(Arc::clone(self).read_repeatedly(run, entry.last.clone(), entry.fresh_until));
         }
         follower
@@ -206,10 +207,10 @@ impl RunWatcher {
         reading.ok()?.ok()?.clone()
     }
 
-    /// Drops the cached reading of a run that a page has just changed.
+    /// Drops the cached reading of a run that a page has just changed, unless a task reads the run again anyway.
     pub(super) fn invalidate(&self, run: RunId) {
         let mut runs = self.lock_runs();
-        if runs.get(&run).is_some_and(|entry| !entry.is_read) {
+        if runs.get(&run).is_some_and(|entry| !entry.has_reader) {
             runs.remove(&run);
         }
     }
@@ -231,7 +232,7 @@ impl RunWatcher {
             let Some(entry) = runs.get_mut(&run) else { return };
             // No page can start to follow in between, because that requires the same lock.
             if last.receiver_count() == 0 {
-                (entry.is_read, entry.fresh_until) = (false, began + rest);
+                (entry.has_reader, entry.fresh_until) = (false, began + rest);
                 return;
             }
         }
@@ -318,7 +319,7 @@ pub(super) struct CampaignTraits {
     pub(super) zone: TimeZone,
     /// The name for people, if the campaign has one.
     pub(super) title: Option<String>,
-    /// Whether it has variants.
+    /// Whether the campaign has variants.
     pub(super) has_variants: bool,
 }
 
@@ -416,7 +417,7 @@ mod tests {
         max_entries: 2,
     };
 
-    /// A cache by run and version, and a source that counts its loads.
+    /// A cache by key and version, and a source that counts its loads.
     struct TestCache {
         cache: SingleFlightCache<u32, &'static str, u32>,
         loads: Arc<AtomicU32>,

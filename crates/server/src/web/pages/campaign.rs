@@ -235,8 +235,9 @@ struct CampaignLine {
     latest: Option<RunLine>,
     /// The path of the campaign page of that run.
     file_path: Option<String>,
-    /// The state of its schedule, and the path of the preview.
+    /// The state of its schedule.
     schedule: Option<&'static str>,
+    /// The path of the preview of its schedule.
     schedule_path: Option<String>,
     next: Option<String>,
 }

@@ -93,13 +93,13 @@ pub(super) async fn confirm_stop(mut request: PageRequest, Path(name): Path<Stri
 
 /// Returns the heading, the effect and the button label of a decision; `None` means an unknown decision.
 fn decision_words(words: &PageWords, decision: &str) -> Option<[String; 3]> {
-    let keys = match decision {
+    let texts = match decision {
         "sent" => [words.say("confirm.sent-title"), words.say("confirm.sent"), words.say("pages.sent")],
         "not-sent" => [words.say("confirm.not-sent-title"), words.say("confirm.not-sent"), words.say("pages.not-sent")],
         "send-again" => [words.say("confirm.again-title"), words.say("confirm.again"), words.say("pages.send-again")],
         _ => return None,
     };
-    Some(keys.map(str::to_owned))
+    Some(texts.map(str::to_owned))
 }
 
 pub(super) async fn confirm_resolve(mut request: PageRequest, Path(name): Path<String>) -> Response {

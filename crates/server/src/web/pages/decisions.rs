@@ -294,7 +294,7 @@ pub(super) struct OrderRecord {
     /// The outcome; `None` in lines of earlier versions, which were written before it was known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) outcome: Option<OrderOutcome>,
-    /// The reason the order was not executed.
+    /// The reason the order changed nothing or failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) reason: Option<String>,
 }
@@ -309,7 +309,7 @@ pub(super) enum OrderOutcome {
     Done,
     /// There was nothing to do.
     Unchanged,
-    /// The rules of its command do not allow it. Nothing was done.
+    /// The rules of the command do not allow the order. Nothing was done.
     Refused,
     /// The ledger or a file failed. The order might have been executed.
     Failed,

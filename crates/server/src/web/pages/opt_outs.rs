@@ -35,7 +35,7 @@ struct RepliesPageView {
 #[derive(Serialize)]
 struct OptOutsView {
     all: u64,
-    /// The number of recipients who opted out on each of the last days.
+    /// The number of opt-outs on each of the last days, latest day first.
     days: Vec<Bar>,
 }
 
@@ -55,7 +55,7 @@ struct ReplyLine {
     path: String,
 }
 
-/// Shows the number of recipients who opted out, and the forms that change the list.
+/// Shows the number of opt-outs, and the forms that change the list.
 pub(super) async fn show_opt_outs(request: PageRequest) -> Response {
     let view = async {
         let counts =
@@ -106,8 +106,9 @@ fn replies_view(request: &PageRequest, to_review: &RepliesToReview) -> RepliesVi
 pub(super) const SHOWN_DAYS: i64 = 30;
 /// The number of records per read.
 const BATCH_SIZE: u32 = 10_000;
-/// The maximum age and number of runs whose replies are read.
+/// The maximum age of a run whose replies are read.
 const MAX_RUN_AGE: SignedDuration = SignedDuration::from_hours(30 * 24);
+/// The maximum number of runs whose replies are read.
 const MAX_RUNS: usize = 50;
 /// The number of replies that are shown.
 const SHOWN_REPLIES: usize = 20;
@@ -133,7 +134,7 @@ impl Default for OptOutCache {
 pub(super) struct OptOutDays {
     /// The number of opt-outs on each of the last days, in their order; only days with an opt-out.
     pub(super) days: BTreeMap<Date, u64>,
-    /// The number of recipients on the list.
+    /// The number of opt-outs on the list.
     pub(super) all: u64,
 }
 

@@ -1,4 +1,5 @@
-//! The overview: figures for today and the last seven days, active runs, problems, and next occurrences.
+//! The overview: figures for today and the last seven days, active runs, problems, next occurrences, deliveries per
+//! day, and the latest runs and actions.
 
 use std::time::Duration;
 
@@ -53,7 +54,7 @@ struct OverviewPageView {
     /// The number of further matters.
     more_matters: usize,
     next: Vec<NextOccurrence>,
-    /// Messages per day by channel; `None` while they are still being counted.
+    /// Deliveries per day by channel; `None` while they are still being counted.
     activity: Option<ActivityView>,
     runs: Vec<RunLine>,
     orders: Vec<OrderLine>,
@@ -67,7 +68,7 @@ struct PeriodView {
     tiles: Vec<Tile>,
 }
 
-/// A figure with its name and its total.
+/// A figure with its name and a note, such as the number of messages.
 #[derive(Serialize)]
 struct Tile {
     name: &'static str,

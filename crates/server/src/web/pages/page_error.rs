@@ -16,7 +16,7 @@ use campaign_runs::{DecisionRefusal, Error, RetryRefusal};
 pub(super) enum PageError {
     /// The page or its subject does not exist.
     Unknown,
-    /// The action takes too long; a later request will succeed.
+    /// A read or a check takes too long; a later request might succeed.
     Later,
     /// The page or action needs a right that the visitor lacks.
     NoPermission,
@@ -26,7 +26,7 @@ pub(super) enum PageError {
     UnreadableForm,
     /// A form has invalid input.
     InvalidInput(InvalidInput),
-    /// The `campaign_runs` crate refused the action.
+    /// The `campaign_runs` crate or the ledger returned this error.
     Refused(Box<Error>),
     /// A page could not be rendered, or a file could not be read or written.
     Failed(String),

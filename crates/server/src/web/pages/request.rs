@@ -115,7 +115,7 @@ impl Section {
 #[derive(Serialize)]
 struct ErrorPageView<'w> {
     heading: &'w str,
-    /// Whether the page does not exist, so that the user needs a way on.
+    /// Whether the page does not exist. The error page then lists the sections.
     missing: bool,
     message: Option<String>,
     english: Option<String>,
@@ -236,9 +236,9 @@ pub(super) async fn choose_language(
 /// Returns the path and query of the referring page, or `/` if that page is not on this server.
 fn referring_path(headers: &HeaderMap) -> String {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
-    let before = headers.get(REFERER).and_then(|referer| referer.to_str().ok()?.parse::<Uri>().ok());
-    let before = before.filter(|before| before.authority().map(Authority::as_str) == host && host.is_some());
-    let path = before.as_ref().and_then(Uri::path_and_query).map(PathAndQuery::as_str);
+    let referrer = headers.get(REFERER).and_then(|referer| referer.to_str().ok()?.parse::<Uri>().ok());
+    let referrer = referrer.filter(|page| page.authority().map(Authority::as_str) == host && host.is_some());
+    let path = referrer.as_ref().and_then(Uri::path_and_query).map(PathAndQuery::as_str);
     // A path that begins with two slashes would name another host, and browsers read `\` as `/`.
     path.filter(|path| path.starts_with('/') && !path.starts_with("//") && !path.contains('\\'))
         .unwrap_or("/")
@@ -446,16 +446,16 @@ impl FromRequest<Arc<Pages>> for VerifiedForm {
     async fn from_request(request: Request, pages: &Arc<Pages>) -> Result<Self, Response> {
         let (mut parts, body) = request.into_parts();
         let request = PageRequest::from_request_parts(&mut parts, pages).await?;
-        let foreign = || request.respond_to_order(Err(PageError::ForeignRequest));
+        let reject_foreign = || request.respond_to_order(Err(PageError::ForeignRequest));
         if !pages.is_same_origin(&parts.headers) {
-            return Err(foreign());
+            return Err(reject_foreign());
         }
         let read = tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, MAX_FORM_BYTES)).await;
         let Ok(Ok(body)) = read else { return Err(request.respond_to_order(Err(PageError::UnreadableForm))) };
         let fields = FormFields::parse(&body);
         let token = fields.get("form").unwrap_or_default();
         if !bool::from(token.as_bytes().ct_eq(request.csrf_token.as_bytes())) {
-            return Err(foreign());
+            return Err(reject_foreign());
         }
         Ok(Self { request, fields })
     }

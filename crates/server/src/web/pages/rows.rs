@@ -43,8 +43,9 @@ struct RowsPageView {
     position: Option<PagePosition>,
     /// Whether the requested start is after the last of these rows.
     past_end: bool,
-    /// The links to the previous and next rows.
+    /// The link to the previous rows.
     previous: Option<String>,
+    /// The link to the next rows.
     next: Option<String>,
     channels: Vec<Choice>,
     reasons: Vec<ReasonChoice>,
@@ -283,8 +284,8 @@ pub(super) async fn load_index(
     request.pages.indexes.get_index(&request.pages.adapters.ledger, run, filter).await
 }
 
-/// Loads the reasons by which the rows of a run can be filtered: the chosen reason, then failures, then reasons for rows
-/// without a message, each most frequent first.
+/// Loads the reasons by which the rows of a run can be filtered: the chosen reason, then failures, then reasons for
+/// rows without a message, each most frequent first.
 async fn load_reasons(request: &PageRequest, run: &Run, query: &RowQuery) -> Result<Vec<ReasonChoice>, PageError> {
     let figures = RunFigures::load_stored(request.ledger(), run).await?;
     let chosen = query.filter.reason.as_deref();

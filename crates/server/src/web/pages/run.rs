@@ -297,7 +297,7 @@ struct LivePage {
 
 /// The event that ends the wait of a live page.
 enum LivePageEvent {
-    /// The server shuts down.
+    /// The server shuts down, or the run is no longer read.
     End,
     /// It is time to check the session.
     Tick,
@@ -313,15 +313,15 @@ pub(super) async fn stream_run(mut request: PageRequest, Path(name): Path<String
     let Ok(permit) = Arc::clone(&request.pages.live_pages).try_acquire_owned() else {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     };
-    let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()).unwrap_or_default().to_owned();
+    let last_event_id = headers.get("last-event-id").and_then(|id| id.to_str().ok()).unwrap_or_default().to_owned();
     let ping = KeepAlive::new().interval(PING_INTERVAL).text("ping");
-    Sse::new(event_stream(request, run.key, last, permit)).keep_alive(ping).into_response()
+    Sse::new(event_stream(request, run.key, last_event_id, permit)).keep_alive(ping).into_response()
 }
 
 fn event_stream(
     request: PageRequest,
     run: RunId,
-    last: String,
+    last_event_id: String,
     permit: OwnedSemaphorePermit,
 ) -> impl Stream<Item = Result<Event, Infallible>> {
     let mut readings = request.pages.run_watcher.follow_run(run);
@@ -336,7 +336,7 @@ fn event_stream(
         closing,
         ticks,
         sent_parts: Vec::new(),
-        id: last,
+        id: last_event_id,
         is_over: false,
         _permit: permit,
     };

@@ -186,8 +186,9 @@ struct RunsPageView {
     campaigns: Vec<Choice>,
     /// Whether tests and rehearsals are shown.
     everything: bool,
-    /// The number of hidden tests and rehearsals, and the link that shows or hides them.
+    /// The number of matching tests and rehearsals, which are hidden unless `everything` is set.
     hidden: u64,
+    /// The link that shows or hides tests and rehearsals.
     everything_path: String,
     /// The number of matching runs.
     found: u64,

@@ -16,7 +16,7 @@ use campaign_runs::{ScheduleStatus, ScheduleView, load_schedule_views};
 
 /// The number of days in the calendar, including today.
 const CALENDAR_DAYS: u16 = 30;
-/// The maximum number of occurrences of one schedule.
+/// The maximum number of occurrences of one schedule in the calendar.
 const MAX_OCCURRENCES: usize = 62;
 
 #[derive(Serialize)]
@@ -24,8 +24,9 @@ struct SchedulesPageView {
     /// The confirmation of the last action.
     done: Option<String>,
     schedules: Vec<ScheduleLine>,
-    /// The occurrences in a calendar and by day; `None` if there are none.
+    /// The calendar of the occurrences; `None` if there are no occurrences.
     calendar: Option<CalendarView>,
+    /// The occurrences by day.
     days: Vec<DueDay>,
 }
 
@@ -38,7 +39,7 @@ struct ScheduleLine {
     problem: Option<String>,
     /// The time of the last skipped occurrence, if there is one.
     skipped: Option<String>,
-    /// The reason the occurrence was skipped, or the findings about the file, in English.
+    /// The reason the occurrence was skipped, and the findings about the campaign file, in English.
     why: Vec<String>,
     next: Option<String>,
 }

@@ -34,9 +34,9 @@ struct SearchPageView {
     /// Whether the search term is invalid.
     invalid: bool,
     campaigns: Vec<FoundCampaign>,
-    /// The masked phone number, if the term is one.
+    /// The phone number, masked unless the page shows full numbers; `None` if the search term is not a phone number.
     phone: Option<String>,
-    /// Since when the number has been opted out, and the campaign if it is only one.
+    /// The opt-outs of the phone number: the time of each, and the campaign if only one campaign is concerned.
     opt_outs: Vec<FoundOptOut>,
     runs: Vec<FoundRun>,
     /// The number of runs whose lists were not searched.

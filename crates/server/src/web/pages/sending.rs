@@ -75,8 +75,8 @@ struct RetryReasonView {
 pub(super) fn count_retriable(view: &RunView) -> Option<u64> {
     let RunView { run, status, counts, .. } = view;
     let rows = counts.get(RowState::Rejected) + counts.get(RowState::NotSent);
-    let is_ended = *status == RunStatus::Finished && run.live && run.purged_at.is_none();
-    (is_ended && rows > 0 && SingleKind::from_run(run).is_none()).then_some(rows)
+    let is_retriable = *status == RunStatus::Finished && run.live && run.purged_at.is_none();
+    (is_retriable && rows > 0 && SingleKind::from_run(run).is_none()).then_some(rows)
 }
 
 pub(super) async fn confirm_retry(mut request: PageRequest, Path(name): Path<String>) -> Response {

@@ -110,7 +110,7 @@ const MAX_NAME_LENGTH: usize = 64;
 pub(super) struct Visitor {
     /// The name under which decisions are recorded.
     pub(super) name: String,
-    /// Whether they may make decisions.
+    /// Whether the visitor may make decisions.
     pub(super) decides: bool,
 }
 
@@ -125,7 +125,7 @@ pub struct SignInEntry {
     pub links: usize,
     /// The number of sessions.
     pub sessions: usize,
-    /// The time at which the last of these expires.
+    /// The time at which the last of these links and sessions expires.
     pub until: Timestamp,
 }
 

@@ -102,7 +102,7 @@ pub struct RunPageView {
     campaign: String,
     destination: String,
     began: String,
-    /// The time at which it was read, with the zone.
+    /// The time at which the run was read, with the time zone.
     read: String,
     zone: String,
     /// Whether figures other than the counts exist.
@@ -257,11 +257,11 @@ impl RunPage<'_> {
 /// If the template cannot be filled, which is a bug.
 pub fn render_run_part(language: PageLanguage, view: &RunPageView, part: RunPagePart) -> Result<String, TemplateError> {
     #[derive(Serialize)]
-    struct One<'v> {
+    struct PartView<'v> {
         run: &'v RunPageView,
         part: &'static str,
     }
-    render_part(language, "run/part.html", &One { run: view, part: part.name() })
+    render_part(language, "run/part.html", &PartView { run: view, part: part.name() })
 }
 
 /// Formats a share as a percentage with one decimal place, such as `96.4%`. `0%` and `100%` appear only for exact

@@ -114,7 +114,7 @@ pub(super) fn state_class(state: RowState) -> &'static str {
 
 /// The maximum number of listed failure reasons.
 const MAX_REASONS: usize = 10;
-/// The states of failed rows.
+/// The states of failed, rejected and unsent rows.
 const UNDELIVERED_STATES: [RowState; 3] = [RowState::Failed, RowState::Rejected, RowState::NotSent];
 
 /// The messages that were not delivered.
@@ -126,7 +126,7 @@ pub(super) struct FailuresView {
     rows: Vec<RowsOfState>,
     /// The command that lists their rows.
     command: String,
-    /// The command that sends them again, for a run that can be retried.
+    /// The command that sends the messages again, for a run that can be retried.
     retry: Option<String>,
 }
 

@@ -39,14 +39,15 @@ pub(in crate::web) fn sample_with_text(words: &str) -> RunPageView {
 /// The elements of all parts with the names of their attributes, and the visible text.
 fn read_parts(view: &RunPageView, language: PageLanguage) -> (BTreeSet<(String, Vec<String>)>, String) {
     let (mut shapes, mut text) = (BTreeSet::new(), String::new());
-    for one in RunPagePart::ALL {
-        let html = render_run_part(language, view, one).unwrap();
-        assert!(html.trim_start().contains(&format!("id=\"run-{}\"", one.name())), "{html}");
+    for part in RunPagePart::ALL {
+        let html = render_run_part(language, view, part).unwrap();
+        assert!(html.trim_start().contains(&format!("id=\"run-{}\"", part.name())), "{html}");
         let html = Html::read(&format!("<!doctype html>{html}"));
         let first = html.elements.first().expect("an element");
-        assert_eq!(first.attribute("id"), format!("run-{}", one.name()), "a part is one element");
+        assert_eq!(first.attribute("id"), format!("run-{}", part.name()), "a part is one element");
         text += &first.words();
-        shapes.extend(html.elements.into_iter().map(|one| (one.name, one.attributes.into_keys().collect())));
+        shapes
+            .extend(html.elements.into_iter().map(|element| (element.name, element.attributes.into_keys().collect())));
     }
     (shapes, text)
 }
@@ -56,7 +57,7 @@ fn element_shapes(rows: &[RowCase]) -> BTreeSet<(String, Vec<String>)> {
     read_parts(&sample_view(rows, PageLanguage::English), PageLanguage::English).0
 }
 
-/// A run with content in each of its parts, and an empty one.
+/// A run with content in each part of its page, and a run without messages.
 fn ordinary_runs() -> [Vec<RowCase>; 2] {
     let accepted =
         |receipts| RowCase::Sent(OperationOutcome::Accepted { msg_id: None, parts: Some(1), answer: None }, receipts);
@@ -97,7 +98,7 @@ proptest! {
             }
             let depth = |depth: u8| view.funnel.iter().filter(move |bar| bar.depth == depth);
             prop_assert_eq!(depth(0).next().map(|bar| bar.value), Some(rows.len() as u64));
-            // Down to the delivered messages, each row equals the sum of its sub-rows and the next row.
+            // Down to the delivered messages, each row of the funnel equals the sum of its sub-rows and the next row.
             let mut rows = view.funnel.iter().peekable();
             while let Some(row) = rows.next() {
                 let mut sub_rows = 0;

@@ -77,8 +77,8 @@ fn channel_class(arrival: ArrivalKind) -> String {
 
 impl RunPage<'_> {
     pub(super) fn arrivals_view(&self, words: &PageWords, figures: &RunFigures) -> Option<ArrivalsView> {
-        let several = |chain: &FallbackChain| chain.len() > 1;
-        let chains = figures.chains.iter().filter(|(chain, figure)| several(chain) && figure.count_reached(0) > 0);
+        let has_fallback = |chain: &FallbackChain| chain.len() > 1;
+        let chains = figures.chains.iter().filter(|(chain, figure)| has_fallback(chain) && figure.count_reached(0) > 0);
         let view = ArrivalsView {
             chart: self.arrivals_chart(words, figures),
             uncertain: describe_nonzero(figures.channels.count_uncertain_times(), |n| {
@@ -91,10 +91,10 @@ impl RunPage<'_> {
     }
 
     fn arrivals_chart(&self, words: &PageWords, figures: &RunFigures) -> Option<TimedView> {
-        let several = figures.chains.keys().any(|chain| chain.len() > 1);
+        let has_fallbacks = figures.chains.keys().any(|chain| chain.len() > 1);
         let label = |arrived: ArrivalKind| {
             let channel = channel_name(words, arrived.channel);
-            match arrived.first.filter(|_| several) {
+            match arrived.first.filter(|_| has_fallbacks) {
                 Some(true) => words.say_with("run.first", &[("channel", &channel)]),
                 Some(false) => words.say_with("run.fallback", &[("channel", &channel)]),
                 None => channel,

@@ -207,10 +207,10 @@ impl PageLanguage {
 /// weight of `*` counts.
 fn language_weight(header: &str, code: &str) -> f32 {
     let ranges = header.split(',').filter_map(parse_range);
-    let named = |tag: &str| tag.split('-').next().is_some_and(|first| first.eq_ignore_ascii_case(code));
+    let names_language = |tag: &str| tag.split('-').next().is_some_and(|first| first.eq_ignore_ascii_case(code));
     let (mut exact, mut any) = (None, 0.0_f32);
     for (tag, quality) in ranges {
-        if named(tag) {
+        if names_language(tag) {
             exact = Some(exact.map_or(quality, |exact: f32| exact.max(quality)));
         } else if tag == "*" {
             any = any.max(quality);
@@ -252,7 +252,8 @@ impl PageWords {
         }
     }
 
-    /// Formats a note that a cost lacks this many messages, because their price is unknown. `None` without such messages.
+    /// Formats a note that a cost lacks this many messages, because their price is unknown. Returns `None` if the
+    /// number is 0.
     pub fn format_unpriced(&self, messages: u64) -> Option<String> {
         (messages > 0).then(|| self.count("figure.unpriced", messages, &[]))
     }
