@@ -1,4 +1,4 @@
-//! Private files and folders: only their owner can read them, because they contain numbers and messages.
+//! Private files and folders: only their owner can read them, because they contain phone numbers and messages.
 //!
 //! A setgid folder that its group can write to is shared on purpose. The group can also read and change the files and
 //! folders in it, regardless of the umask. On a system without such modes, files are protected only as well as their
@@ -99,7 +99,7 @@ pub fn sync_entry(path: &Path) -> io::Result<()> {
 /// Syncs the entries of a folder, unless permission to open it is denied or the file system does not support syncing.
 ///
 /// # Errors
-/// If the disk fails.
+/// If the folder cannot be opened for another reason, or the disk fails.
 pub fn sync_folder(path: &Path) -> io::Result<()> {
     if cfg!(not(unix)) {
         return Ok(());

@@ -89,7 +89,7 @@ pub struct CampaignBrief {
     pub title: Option<String>,
     /// The text that distinguishes the editions of a repeated campaign.
     pub edition: Option<NamedTemplate>,
-    /// The purpose of its messages, which decides whether opt-outs apply.
+    /// The purpose of its messages, which decides which opt-outs apply.
     #[serde(default, skip_serializing_if = "Purpose::is_marketing")]
     pub purpose: Purpose,
     /// Whether its messages must arrive, even if a recipient opted out of all messages.
@@ -212,7 +212,7 @@ pub enum InDoubtPolicy {
     /// A row stays in doubt until evidence or a person decides.
     #[default]
     Hold,
-    /// A row counts as sent after the gateway was asked at the end of a run.
+    /// A row counts as sent if it is still in doubt after the gateway was asked at the end of a run.
     AssumeSent,
     /// A row is sent again once the gateway definitely does not know it; only if a second message does no harm.
     ResendIfNotFound,
@@ -248,8 +248,8 @@ pub struct BreakerSettings {
 impl BreakerSettings {
     /// The time for which an unreachable gateway is retried. The default for a local gateway is short, because a
     /// stopped local process does not restart on its own.
-    pub fn unreachable_timeout(&self, loopback: bool) -> Duration {
-        let default = if loopback { Duration::from_secs(10) } else { Duration::from_secs(30 * 60) };
+    pub fn unreachable_timeout(&self, is_loopback: bool) -> Duration {
+        let default = if is_loopback { Duration::from_secs(10) } else { Duration::from_secs(30 * 60) };
         self.unreachable.unwrap_or(default)
     }
 }
@@ -345,8 +345,8 @@ impl Campaign {
     #[must_use]
     pub fn with_results_for_edition(mut self, edition: &str) -> Self {
         if self.places.locate_key("results").is_none() {
-            let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
-            let edition: String = edition.chars().map(|c| if fits(c) { c } else { '-' }).collect();
+            let is_allowed = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+            let edition: String = edition.chars().map(|c| if is_allowed(c) { c } else { '-' }).collect();
             self.results =
                 default_results_path(&self.results.with_path(&self.file), &format!("{}-{edition}", self.brief.name));
         }
@@ -389,8 +389,8 @@ pub(super) fn default_results_path(file: &CampaignPath, name: &str) -> CampaignP
 /// paths stay different.
 fn insert_path_word(results: &CampaignPath, word: &str) -> CampaignPath {
     let path = results.path();
-    let csv = path.extension().is_some_and(|extension| extension == "csv");
-    let mut name = if csv { path.file_stem() } else { path.file_name() }.unwrap_or_default().to_owned();
+    let is_csv = path.extension().is_some_and(|extension| extension == "csv");
+    let mut name = if is_csv { path.file_stem() } else { path.file_name() }.unwrap_or_default().to_owned();
     name.push(format!(".{word}.csv"));
     results.join_sibling(name)
 }
@@ -405,7 +405,7 @@ pub struct MessageVariant {
     /// The content, if it differs from that of the campaign.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<MessageContent<NamedTemplate>>,
-    /// The edition's constants, which override or extend those of the campaign.
+    /// The variant's constants, which override or extend those of the campaign.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub vars: Vec<(String, String)>,
 }
@@ -445,11 +445,11 @@ impl CampaignBrief {
         for variant in &self.variants {
             let is_overridden = |name: &String| variant.vars.iter().any(|(other, _)| other == name);
             let shared = self.vars.iter().filter(|(name, _)| !is_overridden(name));
-            let named = (VARIANT.to_owned(), variant.name.clone());
+            let name_constant = (VARIANT.to_owned(), variant.name.clone());
             arms.push(MessageArm {
                 name: Some(&variant.name),
                 content: variant.content.as_ref().unwrap_or(&self.content),
-                vars: Cow::Owned(shared.chain(&variant.vars).cloned().chain([named]).collect()),
+                vars: Cow::Owned(shared.chain(&variant.vars).cloned().chain([name_constant]).collect()),
             });
         }
         arms
@@ -463,8 +463,8 @@ impl CampaignBrief {
     /// The names of all constants that texts of the campaign or of any variant can use.
     pub fn constant_names(&self) -> Vec<&str> {
         let variant_vars = self.variants.iter().flat_map(|variant| &variant.vars);
-        let named = (!self.variants.is_empty()).then_some(VARIANT);
-        self.vars.iter().chain(variant_vars).map(|(name, _)| name.as_str()).chain(named).collect()
+        let name_constant = (!self.variants.is_empty()).then_some(VARIANT);
+        self.vars.iter().chain(variant_vars).map(|(name, _)| name.as_str()).chain(name_constant).collect()
     }
 
     /// The allocation of the recipients to the variants and the holdout group.
@@ -502,7 +502,8 @@ impl Gaps {
         self.any_name || self.names.contains(name)
     }
 
-    /// Collects the names that the author might have meant to define in invalid parts of the file.
+    /// Collects the names that the author might have meant to define: unknown keys and the keys in them, and the keys
+    /// of `vars`, `columns` and `data`.
     pub(super) fn collect_possible_names(&mut self, root: ConfigSection<'_>) {
         let recipients = root.subsection("recipients");
         let variants = root.find_value("variants").and_then(Node::as_entries).unwrap_or_default();

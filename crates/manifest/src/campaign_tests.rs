@@ -258,7 +258,7 @@ fn read_expectation(
         )),
         _ => None,
     };
-    // An unknown key_span or value was reported already.
+    // An unknown key or value was reported already.
     let is_known = section.unknown_entries().next().is_none() && section.has_value("skipped") == skipped.is_some();
     if let Some((message, help)) = problem {
         if is_known {
@@ -275,12 +275,12 @@ fn find_reason(word: &str) -> Option<&'static str> {
 
 fn read_text(channel: Channel, section: ConfigSection<'_>, report: &mut FindingCollector) -> Option<ExpectedText> {
     // Spaces count, so the values are not trimmed.
-    let text = |key: &str| Some(section.find_value(key)?.as_scalar()?.text.clone());
-    let pieces = |key: &str| -> Vec<String> {
+    let read_string = |key: &str| Some(section.find_value(key)?.as_scalar()?.text.clone());
+    let read_strings = |key: &str| -> Vec<String> {
         let items = section.find_value(key).and_then(Node::as_items).unwrap_or_default();
         items.iter().filter_map(|item| Some(item.as_scalar()?.text.clone())).collect()
     };
-    let matches = match (text("matches"), section.typed_text("matches")) {
+    let matches = match (read_string("matches"), section.typed_text("matches")) {
         (Some(pattern), Some((_, span))) => match Regex::new(&pattern) {
             Ok(regex) => Some(regex),
             Err(error) => {
@@ -296,11 +296,11 @@ fn read_text(channel: Channel, section: ConfigSection<'_>, report: &mut FindingC
     };
     Some(ExpectedText {
         channel,
-        text: text("text"),
+        text: read_string("text"),
         parts: section.parse_value("parts"),
         max_parts: section.parse_value("max_parts"),
-        contains: pieces("contains"),
-        not_contains: pieces("not_contains"),
+        contains: read_strings("contains"),
+        not_contains: read_strings("not_contains"),
         matches,
     })
 }
@@ -368,14 +368,14 @@ mod tests {
             let (tests, findings) = read(expect);
             assert_eq!((tests.len(), findings), (0, vec![message.to_owned()]), "{expect}");
         }
-        let unknown_key = "tests:\n  - { name: x, each: 5, expect: { skipped: filtered } }\n";
+        let each_skipped = "tests:\n  - { name: x, each: 5, expect: { skipped: filtered } }\n";
         assert_eq!(
-            read_yaml(unknown_key).1,
+            read_yaml(each_skipped).1,
             ["`each` tests messages, so it cannot expect that recipients are skipped"]
         );
-        let twice = "tests:\n  - { name: x, each: 5, expect: { sms: { parts: 1 } } }\n  \
+        let same_name = "tests:\n  - { name: x, each: 5, expect: { sms: { parts: 1 } } }\n  \
                      - { name: x, each: 5, expect: { channels: sms } }\n";
-        let (tests, findings) = read_yaml(twice);
+        let (tests, findings) = read_yaml(same_name);
         assert_eq!((tests.len(), findings), (2, vec!["two tests have the name `x`".to_owned()]));
         assert_eq!(read_yaml("tests: [{ name: x, each: 5, at: soon, expect: { channels: sms } }]").1.len(), 1);
     }

@@ -47,8 +47,8 @@ pub fn load_file<T>(
         resolve(root, &mut report)
     });
     // After a typo, the rest of the file does not mean what its author intended.
-    let slipped = report.replace_slip_findings(value.is_some());
-    LoadedFile::new(value.filter(|_| !slipped), conceal_secrets(&source, report.into_findings()))
+    let has_slips = report.replace_slip_findings(value.is_some());
+    LoadedFile::new(value.filter(|_| !has_slips), conceal_secrets(&source, report.into_findings()))
 }
 
 /// Hides possible secrets in the source text that findings quote.
@@ -70,7 +70,7 @@ const MAX_FINDINGS: usize = 100;
 pub struct LoadedFile<T> {
     /// The value; `None` if a finding is an error.
     pub value: Option<T>,
-    /// The readable parts of a file with errors: to find more problems, never to be used.
+    /// The readable parts of a file with errors, which serve only to find more problems.
     pub draft: Option<T>,
     /// All findings.
     pub findings: Vec<Finding>,
@@ -138,17 +138,17 @@ impl FindingCollector {
     /// The span of the top-level key that contains the byte `at`, with all lines of its value.
     fn top_level_span(&self, at: usize) -> Range<usize> {
         let text = self.source.text();
-        let (mut start, mut begin) = (0, 0);
+        let (mut line_start, mut key_start) = (0, 0);
         for line in text.split_inclusive('\n') {
             if line.starts_with(|character: char| character.is_alphanumeric() || matches!(character, '"' | '\'')) {
-                if start > at {
-                    return begin..start;
+                if line_start > at {
+                    return key_start..line_start;
                 }
-                begin = start;
+                key_start = line_start;
             }
-            start += line.len();
+            line_start += line.len();
         }
-        begin..text.len() + 1
+        key_start..text.len() + 1
     }
 
     /// Adds a finding about these bytes of the file.
@@ -213,8 +213,8 @@ impl<'n> ConfigSection<'n> {
     /// Whether the map contains a misspelling of this key, which is reported as an unknown key.
     pub(crate) fn has_misspelling(&self, key: &str) -> bool {
         let entries = self.node.and_then(Node::as_entries).unwrap_or_default();
-        let unknown = |entry: &&MapEntry| find_key(self.keys, &entry.key).is_none();
-        entries.iter().filter(unknown).any(|entry| find_meant_key(&entry.key, self.keys) == Some(key))
+        let is_unknown = |entry: &&MapEntry| find_key(self.keys, &entry.key).is_none();
+        entries.iter().filter(is_unknown).any(|entry| find_meant_key(&entry.key, self.keys) == Some(key))
     }
 
     /// The entries whose keys are unknown.
@@ -293,14 +293,14 @@ fn split_default_list(list: &'static str) -> Vec<&'static str> {
     inner.split(',').map(str::trim).filter(|word| !word.is_empty()).collect()
 }
 
-/// The maximum size of a campaign file or gateways.yaml, in bytes.
+/// The maximum size of a campaign file, of gateways.yaml and of other configuration files, in bytes.
 const MAX_BYTES: u64 = 1024 * 1024;
 
 /// Reads a file, which findings call `noun`.
 pub(super) fn read_source(file: &CampaignPath, noun: &str) -> Result<SourceText, Box<Finding>> {
     let path = file.path();
     let name = path.display();
-    let unreadable = |error: std::io::Error| {
+    let explain_error = |error: std::io::Error| {
         Box::new(match error.kind() {
             ErrorKind::NotFound => Finding::new(&rules::FILE_MISSING, format!("{noun} `{name}` does not exist"))
                 .help(suggest_extension(path).unwrap_or_else(|| "check the name and the current folder".to_owned())),
@@ -309,7 +309,7 @@ pub(super) fn read_source(file: &CampaignPath, noun: &str) -> Result<SourceText,
         })
     };
     let mut bytes = Vec::new();
-    file.open_text().and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
+    file.open_text().and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes)).map_err(explain_error)?;
     if bytes.len() as u64 > MAX_BYTES {
         let finding = Finding::new(&rules::FILE_TOO_LARGE, format!("{noun} `{name}` is larger than 1 MiB"));
         return Err(Box::new(finding.help("check that this is the right file; recipients belong in a CSV file")));
@@ -319,8 +319,8 @@ pub(super) fn read_source(file: &CampaignPath, noun: &str) -> Result<SourceText,
 
 /// Suggests the existing YAML file that a name without extension probably means.
 fn suggest_extension(path: &Path) -> Option<String> {
-    let named = ["yaml", "yml"].map(|ending| path.with_added_extension(ending));
-    named.iter().find(|path| path.is_file()).map(|path| format!("did you mean `{}`?", path.display()))
+    let candidates = ["yaml", "yml"].map(|ending| path.with_added_extension(ending));
+    candidates.iter().find(|path| path.is_file()).map(|path| format!("did you mean `{}`?", path.display()))
 }
 
 fn decode_source(path: &Path, bytes: Vec<u8>) -> Result<SourceText, Box<Finding>> {

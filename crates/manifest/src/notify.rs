@@ -17,7 +17,7 @@ pub struct NotifySettings {
     pub method: NotificationMethod,
 }
 
-/// The target of a notification. It contains no secrets, only their locations.
+/// The method and the target of a notification. It contains no secrets, only their locations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NotificationMethod {
@@ -34,7 +34,7 @@ pub enum NotificationMethod {
     Command(Vec<String>),
 }
 
-/// The body of a notification request.
+/// The format of the body of a notification request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NotificationFormat {
@@ -87,10 +87,10 @@ pub(crate) fn read_notify(
             }
         }
         (false, true) => NotificationMethod::Command(read_command(section, paths)),
-        (both, _) => {
+        (has_both, _) => {
             let problem =
-                if both { "`notify` has both `url` and `command`" } else { "`notify` needs `url` or `command`" };
-            let help = if both {
+                if has_both { "`notify` has both `url` and `command`" } else { "`notify` needs `url` or `command`" };
+            let help = if has_both {
                 "remove `url` or `command`"
             } else {
                 "add one of them, for example `url: { env: SLACK_URL }`"

@@ -55,7 +55,8 @@ pub(crate) fn read_countries(
 /// Recipients of a run by the state of their messages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PastRecipients {
-    /// The run, such as `autumn-sale@3`, or a campaign name for its latest run.
+    /// The run, such as `autumn-sale@3`, or the name of a campaign. Under `recipients`, a name means the campaign's
+    /// latest run; under `exclude`, all runs of its latest edition.
     pub run: String,
     /// The states to select; never empty.
     pub states: Vec<RowState>,
@@ -161,29 +162,29 @@ pub struct SuppressionFile {
     pub key: String,
 }
 
-/// The files under `suppress` in the map at the path `prefix`. `path` resolves the name of a file, and `region` reads
-/// the region of its entry.
+/// The files under `suppress` in the map at the path `prefix`. `resolve_path` resolves the name of a file, and
+/// `read_region` reads the region of its entry.
 pub(super) fn read_suppression_files(
     map: ConfigSection<'_>,
     prefix: &str,
-    mut path: impl FnMut(&str, &Range<usize>) -> Option<CampaignPath>,
-    mut region: impl FnMut(ConfigSection<'_>) -> Option<Region>,
+    mut resolve_path: impl FnMut(&str, &Range<usize>) -> Option<CampaignPath>,
+    mut read_region: impl FnMut(ConfigSection<'_>) -> Option<Region>,
 ) -> Vec<SuppressionFile> {
     let items = map.find_value("suppress").and_then(Node::as_items).unwrap_or_default();
-    let file = |(index, item): (usize, &Node)| {
+    let read_file = |(index, item): (usize, &Node)| {
         let section = ConfigSection::new(Some(item), SUPPRESS_FILE);
         let (name, span) = match item.as_scalar() {
             Some(scalar) => (scalar.text.trim(), &item.span),
             None => section.typed_text("file")?,
         };
         Some(SuppressionFile {
-            file: path(name, span)?,
+            file: resolve_path(name, span)?,
             phone: section.typed_text("phone").map(|(header, _)| header.to_owned()),
-            region: region(section),
+            region: read_region(section),
             key: format!("{prefix}.suppress[{index}]"),
         })
     };
-    items.iter().enumerate().filter_map(file).collect()
+    items.iter().enumerate().filter_map(read_file).collect()
 }
 
 /// The source of the recipients' consent, and the condition under which it counts.
@@ -252,10 +253,10 @@ pub fn describe_unopened_list(path: &Path, error: &io::Error) -> Finding {
 
 /// A finding about a list, lookup table or similar file that cannot be opened; `subject` is the subject of the message.
 pub fn describe_unopened_file(subject: &str, path: &Path, error: &io::Error) -> Finding {
-    let missing = error.kind() == ErrorKind::NotFound;
-    let reason = if missing { "does not exist".to_owned() } else { format!("cannot be opened: {error}") };
+    let is_missing = error.kind() == ErrorKind::NotFound;
+    let reason = if is_missing { "does not exist".to_owned() } else { format!("cannot be opened: {error}") };
     let finding = Finding::new(&rules::RECIPIENTS_MISSING, format!("{subject} {reason}"));
-    if !missing {
+    if !is_missing {
         return finding;
     }
     let meant = find_nearby_lists(path);

@@ -121,27 +121,27 @@ pub(super) fn list_profile_resources(profile: &Node) -> Vec<Resource> {
 /// The resource from which the list of recipients comes.
 fn recipient_list_resource(recipients: &Node) -> Option<Resource> {
     let key = LISTS.into_iter().find(|key| find_value(recipients, key).is_some())?;
-    let named = find_value(recipients, key)?;
-    let more = |other: &str| find_value(recipients, other).map(node_to_json);
+    let source = find_value(recipients, key)?;
+    let key_to_json = |other: &str| find_value(recipients, other).map(node_to_json);
     let (display, written) = match key {
         "run" => {
-            let states = more("state");
-            let display = states.as_ref().map(|states| format!("{} ({states})", scalar_text(named)));
-            (display.unwrap_or_else(|| scalar_text(named)), json!([node_to_json(named), states]))
+            let states = key_to_json("state");
+            let display = states.as_ref().map(|states| format!("{} ({states})", scalar_text(source)));
+            (display.unwrap_or_else(|| scalar_text(source)), json!([node_to_json(source), states]))
         }
         "url" => {
             let headers = find_value(recipients, "headers").and_then(Node::as_entries).unwrap_or_default();
             let names: Vec<&str> = headers.iter().map(|header| header.key.as_str()).collect();
             let with = if names.is_empty() { String::new() } else { format!(" with the headers {}", names.join(", ")) };
-            (redact_address(&scalar_text(named)) + &with, json!([node_to_json(named), more("headers")]))
+            (redact_address(&scalar_text(source)) + &with, json!([node_to_json(source), key_to_json("headers")]))
         }
-        "command" => (quote_command(named), node_to_json(named)),
+        "command" => (quote_command(source), node_to_json(source)),
         "sql" => {
             let database = find_value(recipients, "from").map(describe_secret).unwrap_or_default();
-            (format!("{} in {database}", scalar_text(named)), json!([node_to_json(named), more("from")]))
+            (format!("{} in {database}", scalar_text(source)), json!([node_to_json(source), key_to_json("from")]))
         }
-        _ if scalar_text(named) == "-" => ("standard input".to_owned(), node_to_json(named)),
-        _ => (scalar_text(named), node_to_json(named)),
+        _ if scalar_text(source) == "-" => ("standard input".to_owned(), node_to_json(source)),
+        _ => (scalar_text(source), node_to_json(source)),
     };
     Some(Resource::new(format!("recipients.{key}"), &display, &written))
 }

@@ -29,7 +29,8 @@ pub struct SendingTerms {
     pub keep_going: bool,
     /// Whether the run waits until messages can be sent; otherwise it stops.
     pub waits: bool,
-    /// The policy under which a shared run was started; without the profile for other runs.
+    /// The policy under which a shared run was started. For other runs, it lacks the profile's window, cap and
+    /// countries.
     #[serde(default)]
     pub policy: SharedPolicy,
 }
@@ -96,7 +97,7 @@ impl SendingTerms {
         intersect_countries([brief.allowed_countries(profile).as_ref(), self.policy.countries.as_ref()])
     }
 
-    /// The time at which sending ends for a run that began at this time.
+    /// The time at which sending ends for a run that began at `began_at`. `None` if the run has no deadline.
     pub fn end_time(&self, home: &TimeZone, began_at: Timestamp) -> Option<Timestamp> {
         match self.until? {
             until @ SendingDeadline::At(_) => until.to_timestamp(home),
@@ -198,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn worker_terms_keep_the_suppression_files() {
+    fn stored_terms_keep_the_suppression_files() {
         let folder = TempDir::new().unwrap();
         let file = folder.path().canonicalize().unwrap().join("a.yaml");
         let confined = PathScope::within(folder.path()).unwrap();

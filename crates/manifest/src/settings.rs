@@ -125,15 +125,15 @@ impl SettingsCollector<'_> {
     fn apply_profile(&mut self, profile: &Profile) {
         let origin = || SettingOrigin::Profile(profile.name.clone());
         let delivery = &self.campaign.delivery;
-        let lower_rate = delivery.rate.is_none_or(|rate| rate > profile.rate);
-        let lower_batch = delivery.batch > profile.batch_limit;
+        let has_lower_rate = delivery.rate.is_none_or(|rate| rate > profile.rate);
+        let has_lower_batch = delivery.batch > profile.batch_limit;
         let mut add = |key: &str, value: Option<Value>| {
             if let Some(value) = value {
                 self.put_setting(key, value, origin());
             }
         };
-        add("delivery.rate", lower_rate.then(|| rate_value(profile.rate)));
-        add("delivery.batch", lower_batch.then(|| profile.batch_limit.get().into()));
+        add("delivery.rate", has_lower_rate.then(|| rate_value(profile.rate)));
+        add("delivery.batch", has_lower_batch.then(|| profile.batch_limit.get().into()));
         add("profile.base_url", Some(profile.base_url.to_string().into()));
         add("profile.async_url", profile.async_url.as_ref().map(|url| url.to_string().into()));
         add("profile.account", Some(profile.account.as_str().into()));

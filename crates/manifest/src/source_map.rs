@@ -67,8 +67,8 @@ impl SourceMap {
     pub fn locate_text(&self, name: &str, line: usize, column: usize, length: usize) -> Option<SourceLocation> {
         if let Some(file) = self.files.get(name).or_else(|| self.included.get(name)) {
             let start = count_chars_before(file.text(), line, column);
-            let bytes = |chars: usize| file.text().char_indices().nth(chars).map_or(file.text().len(), |(at, _)| at);
-            return Some(SourceLocation::new(file, bytes(start)..bytes(start.saturating_add(length))));
+            let byte_at = |chars: usize| file.text().char_indices().nth(chars).map_or(file.text().len(), |(at, _)| at);
+            return Some(SourceLocation::new(file, byte_at(start)..byte_at(start.saturating_add(length))));
         }
         let (_, node) = find_value(&self.root, name)?;
         let Some(scalar) = node.as_scalar() else { return self.locate_key(name) };
@@ -118,9 +118,9 @@ fn find_value<'n>(root: &'n Node, path: &str) -> Option<(&'n Range<usize>, &'n N
 /// Maps each character of `scalar`'s text to its byte in `raw`, the YAML source. `None` if the text and the source do
 /// not match.
 pub(super) fn align_characters(raw: &str, scalar: &Scalar) -> Option<Vec<usize>> {
-    let quoted = matches!(scalar.style, Style::SingleQuoted | Style::DoubleQuoted);
+    let is_quoted = matches!(scalar.style, Style::SingleQuoted | Style::DoubleQuoted);
     let mut written = RawText { raw, chars: raw.char_indices().peekable(), style: scalar.style };
-    if quoted {
+    if is_quoted {
         written.chars.next();
     }
     scalar.text.chars().map(|character| written.find_character(character)).collect()
@@ -142,13 +142,13 @@ impl RawText<'_> {
             if c == Some(character) {
                 return Some(at);
             }
-            let blank = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r');
+            let is_blank = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r');
             match c {
-                Some(c) if blank(c) && blank(character) => {
-                    while self.chars.next_if(|&(_, c)| blank(c)).is_some() {}
+                Some(c) if is_blank(c) && is_blank(character) => {
+                    while self.chars.next_if(|&(_, c)| is_blank(c)).is_some() {}
                     return Some(at);
                 }
-                Some(c) if !blank(c) => return None,
+                Some(c) if !is_blank(c) => return None,
                 _ => {}
             }
         }

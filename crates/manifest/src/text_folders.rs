@@ -44,7 +44,9 @@ impl TextFolders {
         Self { folders: paths.text_folders(), inline_texts: BTreeMap::new() }
     }
 
-    /// Reads a text file that another text includes by this name. Returns the path and the text.
+    /// Reads the text that another text includes by this name: a text of the campaign file, or else a text file.
+    ///
+    /// Returns the path and the text. For a text of the campaign file, the path is the name.
     ///
     /// # Errors
     /// The problem and its remedy.
@@ -63,8 +65,8 @@ impl TextFolders {
     }
 
     pub(super) fn find_text(&self, name: &str) -> Result<TextFile, TextFileError> {
-        let normal = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
-        if name.is_empty() || name.contains('\0') || !Path::new(name).components().all(normal) {
+        let is_normal = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+        if name.is_empty() || name.contains('\0') || !Path::new(name).components().all(is_normal) {
             return Err(TextFileError {
                 message: format!("`{name}` is outside the folders for text files"),
                 help: "use a file in the campaign file's folder, or in templates/".into(),
@@ -109,7 +111,7 @@ fn read_opened_file(opened: io::Result<impl Read>, path: PathBuf) -> Result<Text
     Ok(TextFile { path, text })
 }
 
-/// Reads a text file that a person named outside a campaign, for example for a gateway template.
+/// Reads a text file that is not named in a campaign, for example the text of a template at the gateway.
 ///
 /// # Errors
 /// The problem and its remedy.

@@ -71,8 +71,8 @@ impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Rate::PerSecond(rate) = *self else { return f.write_str("unlimited") };
         let units = [("s", 1.0), ("min", 60.0), ("h", 3_600.0)];
-        let whole = |&(_, seconds): &(&str, f64)| (rate * seconds).round() / seconds == rate;
-        let (unit, seconds) = units.into_iter().find(whole).unwrap_or(("s", 1.0));
+        let is_whole = |&(_, seconds): &(&str, f64)| (rate * seconds).round() / seconds == rate;
+        let (unit, seconds) = units.into_iter().find(is_whole).unwrap_or(("s", 1.0));
         let number = if unit == "s" { rate } else { (rate * seconds).round() };
         write!(f, "{number}/{unit}")
     }
@@ -157,8 +157,8 @@ impl FromStr for Percentage {
     fn from_str(text: &str) -> Result<Self, ParseValueError> {
         let number = text.strip_suffix('%').ok_or(ParseValueError)?.trim_end();
         let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
-        let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        if !digits(whole) || !digits(fraction) || fraction.len() > 2 {
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_number(whole) || !is_number(fraction) || fraction.len() > 2 {
             return Err(ParseValueError);
         }
         let hundredths: u32 = format!("{fraction:0<2}").parse().map_err(|_| ParseValueError)?;

@@ -32,7 +32,7 @@ pub struct SendingWindow {
 pub enum WindowZone {
     /// The campaign's `timezone`.
     Campaign,
-    /// The time zone of the number's country, if it has only one.
+    /// The time zone of the number's country or area code.
     Recipient,
     /// The time zone in this column.
     Column(String),
@@ -66,36 +66,37 @@ impl Campaign {
     /// day.
     pub fn home_windows(&self, profile: Option<&Profile>) -> (Windows, Timestamp) {
         let home = self.home_zone();
-        let began = self.today.to_zoned(home.clone()).map_or(Timestamp::UNIX_EPOCH, |day| day.timestamp());
+        let day_start = self.today.to_zoned(home.clone()).map_or(Timestamp::UNIX_EPOCH, |day| day.timestamp());
         (
             Windows::new(self.effective_windows(profile).map(|window| (window.window.clone(), home.clone())).collect()),
-            began,
+            day_start,
         )
     }
 
-    /// Whether a window uses the time zone of the number's country.
+    /// Whether a window uses the time zone of the number's country or area code.
     pub fn uses_recipient_zones(&self, profile: Option<&Profile>) -> bool {
         self.effective_windows(profile).any(|window| window.zone == WindowZone::Recipient)
     }
 
-    /// The windows for a recipient. `country` is the time zone of the number's country, and `cell` is the value of the
-    /// row's time zone column. If a time zone is missing, the windows that need it use the campaign's time zone.
+    /// The windows for a recipient. `number_zone` is the time zone of the number's country or area code, and `cell` is
+    /// the value of the row's time zone column. If a time zone is missing, the windows that need it use the campaign's
+    /// time zone.
     pub fn windows_for_recipient(
         &self,
         profile: Option<&Profile>,
-        country: Option<&str>,
+        number_zone: Option<&str>,
         cell: Option<&str>,
     ) -> Windows {
         let zone_name = |zone: &WindowZone| match zone {
             WindowZone::Campaign => None,
-            WindowZone::Recipient => country,
+            WindowZone::Recipient => number_zone,
             WindowZone::Column(_) => cell,
         };
-        let named = |name: Option<&str>| name.and_then(|name| TimeZone::get(name).ok());
-        let zoned = |window: &SendingWindow| {
-            (window.window.clone(), named(zone_name(&window.zone)).unwrap_or_else(|| self.home_zone()))
+        let find_zone = |name: Option<&str>| name.and_then(|name| TimeZone::get(name).ok());
+        let with_zone = |window: &SendingWindow| {
+            (window.window.clone(), find_zone(zone_name(&window.zone)).unwrap_or_else(|| self.home_zone()))
         };
-        Windows::new(self.effective_windows(profile).map(zoned).collect())
+        Windows::new(self.effective_windows(profile).map(with_zone).collect())
     }
 
     /// The windows that do not depend on the recipient's time zone.
@@ -121,14 +122,14 @@ impl Campaign {
         self.until?.to_timestamp(&self.home_zone())
     }
 
-    /// The number of times that the window must open to send for this long. `None` if once is enough. If `begins` is
-    /// `None`, openings are counted from the beginning of the campaign's day.
+    /// The number of times that the window must open to be open for `time` in total. `None` if once is enough. If
+    /// `begins` is `None`, openings are counted from the beginning of the campaign's day.
     pub fn count_openings(&self, profile: Option<&Profile>, time: Duration, begins: Option<Timestamp>) -> Option<u64> {
         let (windows, today) = self.home_windows(profile);
         windows.count_openings(begins.unwrap_or(today), time).filter(|openings| *openings > 1)
     }
 
-    /// The next occurrence of the schedule after a moment.
+    /// The moment of the schedule's next occurrence after `moment`.
     pub fn next_due_after(&self, moment: Timestamp) -> Option<Timestamp> {
         Some(self.schedule.as_ref()?.occurrences_after(moment).next()?.at)
     }

@@ -120,7 +120,7 @@ impl<'s> Occurrences<'s> {
         Self { schedule, after, from }
     }
 
-    /// The next local time with its moment, and whether that local time exists.
+    /// The first scheduled local time at or after `from`, with its moment, and whether that local time exists.
     fn find_next_time(&self, from: DateTime) -> Option<(DateTime, Timestamp, bool)> {
         let nominal = self.schedule.timing.first_from(from)?;
         if self.schedule.ends.is_some_and(|last| nominal.date() > last) {
@@ -205,10 +205,10 @@ mod tests {
 
     /// Lists the next occurrences, each with its scheduled and its actual local time.
     fn list_occurrences(schedule: &Schedule, after: &str, count: usize) -> Vec<String> {
-        let reported = |occurrence: Occurrence| {
+        let describe = |occurrence: Occurrence| {
             format!("{} = {}", occurrence.format_nominal_time(), occurrence.local_time().strftime("%m-%d %H:%M %:z"))
         };
-        schedule.occurrences_after(moment(after)).take(count).map(reported).collect()
+        schedule.occurrences_after(moment(after)).take(count).map(describe).collect()
     }
 
     #[test]

@@ -73,7 +73,7 @@ pub struct Outlook {
     pub finishes: Option<Timestamp>,
     /// The estimated number of messages that are still unsent at the deadline.
     pub unsent: u64,
-    /// The number of days on which messages are sent.
+    /// The number of days on which messages are sent. Without daily limits, the whole run counts as one day.
     pub days: u64,
 }
 
@@ -157,9 +157,9 @@ impl RunLimits<'_> {
         runs
     }
 
-    /// Whether an occurrence waits for the previous run, which ends at this time.
-    fn waits_for_previous_run(&self, schedule: &Schedule, occurrence: &Occurrence, ends: Timestamp) -> bool {
-        matches!(self.end, Some(RunDeadline::After(_))) && schedule.can_start_after(occurrence, ends)
+    /// Whether an occurrence waits for the previous run, which lasts until `previous_ends`.
+    fn waits_for_previous_run(&self, schedule: &Schedule, occurrence: &Occurrence, previous_ends: Timestamp) -> bool {
+        matches!(self.end, Some(RunDeadline::After(_))) && schedule.can_start_after(occurrence, previous_ends)
     }
 
     /// The forecast of an occurrence, assuming that no other run is being sent.
@@ -172,24 +172,24 @@ impl RunLimits<'_> {
         self.groups.iter().map(|group| group.messages).sum()
     }
 
-    /// Adds to an outlook the number of unsent messages at the deadline, the time at which the run finishes, and its
-    /// duration in days.
+    /// Adds to an outlook the number of unsent messages at the deadline, the time at which the run finishes, and the
+    /// number of days on which messages are sent.
     fn simulate_sending(&self, outlook: Outlook) -> Outlook {
         let Outlook { begins, ends, .. } = outlook;
         let horizon = begins.checked_add((MAX_RUN_DAYS * 24).hours()).unwrap_or(Timestamp::MAX);
         let until = ends.map_or(horizon, |ends| ends.min(horizon));
-        let capacity = |windows, messages| {
+        let simulate = |windows, messages| {
             let capacity = Capacity { rate: self.rate, windows, per_day: self.per_day, sent: &self.sent };
             capacity.simulate_sending(messages, begins, until)
         };
         // Each group has its own windows; all groups share the rate and the daily limit.
         let always = Windows::default();
-        let mut total = capacity(&always, self.count_messages());
+        let mut total = simulate(&always, self.count_messages());
         let (mut left_in_groups, mut last) = (0, total.at);
         for group in self.groups.iter().filter(|group| group.messages > 0) {
-            let group = capacity(&group.windows, group.messages);
-            (left_in_groups, last) = (left_in_groups + group.left, last.max(group.at));
-            total.days = total.days.max(group.days);
+            let progress = simulate(&group.windows, group.messages);
+            (left_in_groups, last) = (left_in_groups + progress.left, last.max(progress.at));
+            total.days = total.days.max(progress.days);
         }
         total.left = total.left.max(left_in_groups);
         let (unsent, finishes) = match (total.left, ends) {
@@ -210,7 +210,7 @@ struct Capacity<'c> {
     windows: &'c Windows,
     /// The maximum number of messages per day.
     per_day: Option<&'c DailyLimits>,
-    /// The messages that were sent already.
+    /// The messages that the edition has sent already, by day.
     sent: &'c SentByDay,
 }
 
@@ -221,7 +221,7 @@ struct SendProgress {
     left: u64,
     /// The time at which the last message is sent. Meaningless if some are unsent.
     at: Timestamp,
-    /// The number of days on which messages left.
+    /// The number of days on which messages were sent.
     days: u64,
 }
 

@@ -68,7 +68,7 @@ impl Timing {
     /// Parses a cron expression with five fields.
     ///
     /// # Errors
-    /// If there are not exactly five fields, or no date ever matches.
+    /// If the text does not have exactly five fields, a field is not valid, or no date ever matches.
     pub fn parse_cron(text: &str) -> Result<Self, TimingError> {
         let invalid = |reason: String| TimingError { why: reason, help: CRON_HELP.into() };
         let has_value = |field: &str| field.split(',').any(|value| !value.is_empty());
@@ -214,10 +214,10 @@ pub fn suggest_date_order(text: &str) -> Option<String> {
     let separator = date.chars().find(|c| !c.is_ascii_digit()).filter(|c| "./-".contains(*c))?;
     let parts: Vec<&str> = date.split(separator).collect();
     let [first, second, third] = parts.as_slice() else { return None };
-    let number = |part: &str| part.parse::<i8>().ok();
+    let parse_number = |part: &str| part.parse::<i8>().ok();
     let parse_date = |year: &str, month: &str, day: &str| {
         (year.len() == 4).then_some(())?;
-        Date::new(year.parse().ok()?, number(month)?, number(day)?).ok()
+        Date::new(year.parse().ok()?, parse_number(month)?, parse_number(day)?).ok()
     };
     let format_date = |date: Date| match time {
         Some(time) => format!("`{date} {}`", time.strftime("%H:%M")),

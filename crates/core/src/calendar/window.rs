@@ -10,7 +10,7 @@ use jiff::{Timestamp, ToSpan as _};
 use serde::{Deserialize, Serialize};
 
 const MINUTES_PER_DAY: u16 = 24 * 60;
-/// The time range of the search for an opening or closing. A window that ever opens or closes does so within a year.
+/// The number of hours that are searched for an opening or closing: a little more than a year.
 const LOOKAHEAD_HOURS: i64 = 400 * 24;
 /// The maximum number of openings that are counted.
 const MAX_OPENINGS: u64 = 10_000;
@@ -66,11 +66,11 @@ impl DailyHours {
 /// Parses a time such as `09:00` into the minute of the day.
 fn parse_minute(text: &str) -> Option<u16> {
     let (hours, minutes) = text.split_once(':')?;
-    let number = |digits: &str, min: usize| {
+    let parse_number = |digits: &str, min: usize| {
         let fits = (min..=2).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
         fits.then(|| digits.parse::<u16>().ok()).flatten()
     };
-    let (hours, minutes) = (number(hours, 1)?, number(minutes, 2)?);
+    let (hours, minutes) = (parse_number(hours, 1)?, parse_number(minutes, 2)?);
     (minutes < 60).then_some(hours * 60 + minutes).filter(|minute| *minute <= MINUTES_PER_DAY)
 }
 
@@ -143,12 +143,13 @@ impl Window {
     /// Whether the window is open at a local time.
     fn contains(&self, local: DateTime) -> bool {
         let minute = local.hour().unsigned_abs() as u16 * 60 + local.minute().unsigned_abs() as u16;
-        let on = |date: Date| self.days.contains(date.weekday()) && !self.except.contains(&date);
+        let includes_day = |date: Date| self.days.contains(date.weekday()) && !self.except.contains(&date);
         let DailyHours { from, to } = self.hours;
         if from < to {
-            return (from..to).contains(&minute) && on(local.date());
+            return (from..to).contains(&minute) && includes_day(local.date());
         }
-        (minute >= from && on(local.date())) || (minute < to && local.date().yesterday().is_ok_and(on))
+        (minute >= from && includes_day(local.date()))
+            || (minute < to && local.date().yesterday().is_ok_and(includes_day))
     }
 
     /// The next moment at which the window can open or close in a zone.
@@ -159,7 +160,8 @@ impl Window {
             for minute in [0, self.hours.from, self.hours.to % MINUTES_PER_DAY] {
                 let local = date.at((minute / 60) as i8, (minute % 60) as i8, 0, 0);
                 let ambiguous = zone.to_ambiguous_timestamp(local);
-                // A skipped local time never occurs; the clock change itself is handled above.
+                // A skipped local time never occurs, so its moments are needless but harmless candidates. The clock
+                // change itself is handled above.
                 for at in [ambiguous.earlier(), ambiguous.later()].into_iter().flatten() {
                     if at > moment && next.is_none_or(|next| at < next) {
                         next = Some(at);
@@ -200,7 +202,7 @@ impl Windows {
     }
 
     /// The number of times that the windows open, from `moment` on, until they have been open for `time` in total.
-    /// `None` if they never open.
+    /// `None` if they stay closed for more than a year before that. At most 10 000 openings are counted.
     pub fn count_openings(&self, moment: Timestamp, time: Duration) -> Option<u64> {
         let (mut at, mut left, mut openings) = (moment, time, 0);
         loop {
@@ -215,10 +217,10 @@ impl Windows {
         }
     }
 
-    fn find_first_moment(&self, moment: Timestamp, open: bool) -> Option<Timestamp> {
+    fn find_first_moment(&self, moment: Timestamp, must_be_open: bool) -> Option<Timestamp> {
         let (mut at, far) = (moment, moment.checked_add(LOOKAHEAD_HOURS.hours()).ok()?);
         while at <= far {
-            if self.are_open(at) == open {
+            if self.are_open(at) == must_be_open {
                 return Some(at);
             }
             at = self.0.iter().filter_map(|(window, zone)| window.next_change_after(at, zone)).min()?;

@@ -357,8 +357,8 @@ mod tests {
         assert_eq!(zone_of_country("UA"), Some("Europe/Kyiv"));
         assert_eq!(zone_of_country("DE"), Some("Europe/Berlin"));
         assert_eq!(zone_of_country("WS"), Some("Pacific/Apia"));
-        for several in ["US", "AU", "ES", "PT", "RU", "", "XX"] {
-            assert_eq!(zone_of_country(several), None, "{several}");
+        for code in ["US", "AU", "ES", "PT", "RU", "", "XX"] {
+            assert_eq!(zone_of_country(code), None, "{code}");
         }
     }
 

@@ -97,8 +97,8 @@ impl FromStr for Amount {
         let (sign, text) = text.strip_prefix('-').map_or((1, text), |rest| (-1, rest));
         let (number, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-        let fits = |text: &str| digits(text) && text.len() <= MAX_DIGITS as usize;
+        let is_numeric = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        let fits = |text: &str| is_numeric(text) && text.len() <= MAX_DIGITS as usize;
         if whole.is_empty() || !fits(whole) || !fits(fraction) || number.ends_with('.') {
             return Err(ParseAmountError);
         }
@@ -176,7 +176,7 @@ pub fn format_thousands(number: u64) -> String {
     group_digits(&number.to_string())
 }
 
-/// Digits with a space before each group of three.
+/// Separates groups of three digits with spaces.
 fn group_digits(digits: &str) -> String {
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_or_ambiguous_text_is_not_an_amount() {
+    fn malformed_or_oversized_text_is_not_an_amount() {
         let long = "1".repeat(19);
         let texts =
             ["", "-", ".5", "5.", "1,5", "1 000", "0x1", "+1", "1e", "1e99", "1e-19", "1e18", "NaN", "--1", "1.-5"];
@@ -275,7 +275,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parsing_never_panics(text in "[-0-9.eE+]{0,24}") {
+        fn parsing_never_panics_and_amounts_round_trip(text in "[-0-9.eE+]{0,24}") {
             if let Ok(amount) = text.parse::<Amount>() {
                 prop_assert_eq!(amount.to_json_digits().parse(), Ok(amount));
             }

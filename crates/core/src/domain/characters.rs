@@ -24,8 +24,8 @@ pub fn list_other_spellings(text: &str) -> impl Iterator<Item = String> {
     spellings.into_iter().filter(move |spelling| spelling != text).map(Cow::into_owned)
 }
 
-/// Whether a character is invisible and does not separate words: Unicode's `Default_Ignorable_Code_Point`, and the empty
-/// Braille pattern.
+/// Whether a character is invisible and does not separate words: Unicode's `Default_Ignorable_Code_Point`, and the
+/// empty Braille pattern.
 pub fn is_invisible(character: char) -> bool {
     matches!(character,
         '\u{ad}'

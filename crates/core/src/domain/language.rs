@@ -58,9 +58,13 @@ impl Language {
         }
     }
 
-    /// The country in which most speakers of the language live. `None` for English, which is spoken in many countries.
+    /// The main country of the language. `None` for English, which has several.
     pub fn main_country(self) -> Option<Region> {
-        (self != Self::En).then(|| if self == Self::Uk { "UA" } else { self.code() }.parse().ok())?
+        match self {
+            Self::En => None,
+            Self::Uk => Some(Region::UKRAINE),
+            Self::Pl | Self::De | Self::Fr | Self::Ro => self.code().parse().ok(),
+        }
     }
 
     /// The thousands separator and the decimal separator.

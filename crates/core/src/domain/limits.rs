@@ -60,7 +60,7 @@ pub struct FrequencyCap {
 }
 
 impl FrequencyCap {
-    /// The longest period. Messages sent before it no longer count.
+    /// The longest allowed period. Messages older than this count towards no cap.
     pub const MAX_PERIOD: Duration = Duration::from_secs(400 * 86_400);
 
     /// Whether a phone number that received messages at these times, in microseconds, may receive another one now.

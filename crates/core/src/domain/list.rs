@@ -158,7 +158,8 @@ impl Delimiter {
     /// The delimiters that detection tries; the first one wins a tie.
     pub const COMMON: [Self; 4] = [Self::COMMA, Self::SEMICOLON, Self::TAB, Self::PIPE];
 
-    /// The delimiter with this character. Letters, digits, double quotes and line breaks cannot be delimiters.
+    /// The delimiter with this character. Letters, digits, double quotes, control characters other than the tab, and
+    /// characters outside ASCII cannot be delimiters.
     pub fn new(byte: u8) -> Option<Self> {
         let is_allowed = matches!(byte, b'\t' | b' ' | b'!'..=b'~') && !byte.is_ascii_alphanumeric() && byte != b'"';
         is_allowed.then_some(Self(byte))

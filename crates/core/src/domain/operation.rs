@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Channel, Phone, ReportedChannel, Row, Stage};
 
-/// Generates the kinds from a list with the name of each and its channels in fallback order.
+/// Generates the kinds of operations from a list of their names, each with its channels in fallback order.
 macro_rules! operations {
     ($($kind:ident = $word:literal tries [$($channel:ident),*];)*) => {
         /// The `type` of an operation that is sent per recipient (contract 2.1 and 4.3).
@@ -123,7 +123,7 @@ impl NamedTemplate {
     }
 }
 
-/// The difference between the texts of a message for different recipients.
+/// Whether all recipients of a message get the same text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextSource<'m> {
     /// All recipients get this text.
@@ -137,7 +137,8 @@ pub type ExtraProperties = serde_json::Map<String, serde_json::Value>;
 
 /// The content of a message: the operation that carries it and a stage for each channel, in fallback order.
 ///
-/// `stages` is not empty and repeats no channel, and `kind` can carry it. The manifest guarantees both.
+/// `stages` is not empty and repeats no channel, and `kind` can carry it. The manifest guarantees this for every valid
+/// campaign.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MessageContent<T> {
     /// The operation sent for each recipient.
@@ -168,8 +169,8 @@ impl<T> MessageContent<T> {
     /// The purpose if the campaign defines none: service for number lookups and verification calls, otherwise
     /// marketing.
     pub fn default_purpose(&self) -> Purpose {
-        let service = self.stages.iter().any(|stage| stage.channel().facts().single);
-        if service { Purpose::Service } else { Purpose::Marketing }
+        let is_service = self.stages.iter().any(|stage| stage.channel().facts().single);
+        if is_service { Purpose::Service } else { Purpose::Marketing }
     }
 
     /// Converts each text of the content with `f`.
@@ -278,7 +279,7 @@ impl FromStr for Chain {
     }
 }
 
-/// The host name that represents every loopback address, so that a sandbox can change its port.
+/// The host name that represents every loopback address. A sandbox on another port is therefore still the same host.
 pub const LOOPBACK: &str = "loopback";
 
 /// The gateway endpoint that a campaign uses (contract 4.1 and 4.2).
@@ -308,7 +309,7 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// The purpose of a run's messages, which decides whether opt-outs apply.
+/// The purpose of a run's messages, which decides which opt-outs apply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Purpose {
@@ -459,7 +460,7 @@ pub struct IdRange {
 impl IdRange {
     /// The number of days since 2026-01-01 that fit into the upper 14 bits of an identifier.
     const DAYS: u64 = 1 << 14;
-    /// The lower bits: a random start plus an index.
+    /// The number of values of the lower 39 bits, which hold a random start plus a row number.
     const SPAN: u64 = 1 << 39;
 
     /// A range of `len` identifiers, whose upper bits are the days since 2026-01-01 and whose lower bits begin at a
@@ -483,7 +484,7 @@ impl IdRange {
         if offset >= self.len { None } else { u32::try_from(offset).ok().map(Row::new) }
     }
 
-    /// Whether the two ranges overlap. The ledger checks this in its database; tests use this function.
+    /// Whether the two ranges overlap. A ledger in a database checks this with SQL instead.
     pub fn overlaps(self, other: Self) -> bool {
         self.first < other.first + other.len && other.first < self.first + self.len
     }

@@ -46,13 +46,13 @@ impl Phone {
         const NATIONAL: usize = 9;
         let digits = self.to_string();
         let national = digits.len().checked_sub(NATIONAL).map(|code| &digits[code..]);
-        let found = |at: usize| {
+        let find_end = |at: usize| {
             let mut spellings = [Some(digits.as_str()), national].into_iter().flatten();
             spellings.find_map(|digits| find_number_end(digits, &text.as_bytes()[at..])).map(|length| at + length)
         };
         let (mut hidden, mut copied, mut at) = (String::new(), 0, 0);
         while at < text.len() {
-            match found(at) {
+            match find_end(at) {
                 Some(end) => {
                     hidden.push_str(&text[copied..at]);
                     hidden.push_str(replacement);
@@ -150,8 +150,8 @@ impl Region {
 /// The country or territory that assigned a number. `None` if the country is unknown, or if the number belongs to no
 /// country.
 ///
-/// For Ukrainian numbers, a shortcut gives the library's answer. In a development build, loading the library takes about
-/// as much CPU time as everything else in a small run.
+/// For Ukrainian numbers, a shortcut gives the library's answer. In a development build, loading the library takes
+/// about as much CPU time as everything else in a small run.
 pub fn find_country(phone: Phone) -> Option<Region> {
     /// Ukraine's calling code, which no other country shares.
     const UKRAINIAN: &str = "+380";
@@ -177,8 +177,8 @@ impl FromStr for Region {
         let is_supported = |region: &rlibphonenumber::Region| {
             *region == Region::UKRAINE.0 || PHONE_NUMBER_UTIL.get_supported_regions().any(|known| known == *region)
         };
-        let known = |region: &rlibphonenumber::Region| suggestion.is_none() && is_supported(region);
-        let region = rlibphonenumber::Region::from_code(input).ok().filter(known);
+        let is_known = |region: &rlibphonenumber::Region| suggestion.is_none() && is_supported(region);
+        let region = rlibphonenumber::Region::from_code(input).ok().filter(is_known);
         region.map(Region).ok_or_else(|| ParseRegionError { input: input.to_owned(), suggestion })
     }
 }

@@ -218,7 +218,7 @@ impl Status {
         Status::Unknown,
     ];
 
-    /// The status with this name, ignoring case.
+    /// The status with this name, ignoring case; [`Status::Other`] for an unknown name.
     pub fn from_name(name: &str) -> Self {
         Self::KNOWN_STATUSES
             .into_iter()

@@ -88,7 +88,7 @@ impl ConsentPeriod {
     /// The longest period, in units.
     const MAX: u16 = 9_999;
 
-    /// The latest day whose consents have expired by `today`. A consent expires on the day after its period.
+    /// The latest day whose consents have expired by `today`. A consent expires on the day after its period ends.
     pub fn last_expired_day(self, today: Date) -> Option<Date> {
         let count = i64::from(self.count);
         let span = match self.unit {
@@ -178,7 +178,8 @@ impl ConsentRules {
         }
     }
 
-    /// Decides from the date of a given consent whether the consent is still valid.
+    /// Decides from the date of a given consent whether the consent is still valid. If no date is required, the
+    /// consent is always valid.
     pub fn judge_date(&self, at: &str) -> ConsentVerdict {
         if !self.requires_date {
             return ConsentVerdict::Given;
@@ -237,11 +238,12 @@ fn parse_day_digits(text: &[u8]) -> Option<Date> {
         }
         _ => return None,
     };
-    let number = |digits: [u8; 4]| {
+    let parse_number = |digits: [u8; 4]| {
         let is_number = digits.iter().all(u8::is_ascii_digit);
         is_number.then(|| digits.iter().fold(0_i16, |all, digit| all * 10 + i16::from(digit - b'0')))
     };
-    Date::new(number(year)?, i8::try_from(number(month)?).ok()?, i8::try_from(number(day)?).ok()?).ok()
+    Date::new(parse_number(year)?, i8::try_from(parse_number(month)?).ok()?, i8::try_from(parse_number(day)?).ok()?)
+        .ok()
 }
 
 /// Whether an answer equals a lower-case word, ignoring case.

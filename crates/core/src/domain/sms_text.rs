@@ -73,10 +73,10 @@ pub fn measure_sms(text: &str) -> SmsSize {
 
 /// Splits a text into parts in order; no character is split between two parts.
 ///
-/// Joined, the parts are the original text, and [`measure_sms`] counts as many parts.
+/// Joined, the parts are the original text. Their number is the one that [`measure_sms`] counts.
 pub fn split_sms(text: &str) -> Vec<&str> {
     let SmsSize { encoding, units, parts: count } = measure_sms(text);
-    let (room, width): (usize, fn(char) -> usize) = match encoding {
+    let (capacity, width): (usize, fn(char) -> usize) = match encoding {
         SmsEncoding::Gsm7 if units <= GSM_SINGLE => (GSM_SINGLE, |c| count_septets(c).into()),
         SmsEncoding::Gsm7 => (GSM_PART, |c| count_septets(c).into()),
         SmsEncoding::Ucs2 if units <= UCS_SINGLE => (UCS_SINGLE, char::len_utf16),
@@ -84,7 +84,7 @@ pub fn split_sms(text: &str) -> Vec<&str> {
     };
     let (mut parts, mut begin, mut used) = (Vec::with_capacity(count), 0, 0);
     for (at, c) in text.char_indices() {
-        if used + width(c) > room {
+        if used + width(c) > capacity {
             parts.push(&text[begin..at]);
             (begin, used) = (at, 0);
         }
@@ -112,10 +112,10 @@ fn count_ascii_units(text: &[u8]) -> Option<usize> {
     for chunk in text.chunks(128) {
         let (mut doubled, mut foreign) = (0_u8, 0_u8);
         for &byte in chunk {
-            let extension = matches!(byte, b'^' | b'{' | b'}' | b'\\' | b'[' | b'~' | b']' | b'|' | 0x0c);
-            let control = byte < b' ' && byte != b'\n' && byte != b'\r' && byte != 0x0c;
-            doubled += u8::from(extension);
-            foreign |= u8::from(control) | u8::from(byte == b'`') | u8::from(byte == 0x7f);
+            let is_extension = matches!(byte, b'^' | b'{' | b'}' | b'\\' | b'[' | b'~' | b']' | b'|' | 0x0c);
+            let is_control = byte < b' ' && byte != b'\n' && byte != b'\r' && byte != 0x0c;
+            doubled += u8::from(is_extension);
+            foreign |= u8::from(is_control) | u8::from(byte == b'`') | u8::from(byte == 0x7f);
         }
         if foreign > 0 {
             return None;
@@ -134,15 +134,17 @@ fn count_even_parts(units: usize, single_capacity: usize, part_capacity: usize) 
 /// character is split.
 fn count_parts<W: Iterator<Item = usize>>(
     units: usize,
-    alone: usize,
-    part: usize,
+    single_capacity: usize,
+    part_capacity: usize,
     widths: impl FnOnce() -> W,
 ) -> usize {
-    if units <= alone {
+    if units <= single_capacity {
         return usize::from(units > 0);
     }
-    let (full, last) = widths()
-        .fold((0, 0), |(full, used), width| if used + width > part { (full + 1, width) } else { (full, used + width) });
+    let add_character = |(full, used): (usize, usize), width: usize| {
+        if used + width > part_capacity { (full + 1, width) } else { (full, used + width) }
+    };
+    let (full, last) = widths().fold((0, 0), add_character);
     full + usize::from(last > 0)
 }
 
@@ -197,16 +199,16 @@ const MAX_CHARACTERS: usize = 3;
 ///
 /// `None` for a text that is written in another alphabet, or that does not need more parts because of them.
 pub fn find_costly_characters(text: &str) -> Option<CostlyCharacters> {
-    let is_gsm = count_gsm_units(text).is_some();
-    let plain = |c: char| if is_gsm { count_septets(c) < 2 } else { count_septets(c) > 0 };
+    let is_gsm_text = count_gsm_units(text).is_some();
+    let is_cheap = |c: char| if is_gsm_text { count_septets(c) < 2 } else { count_septets(c) > 0 };
     let mut characters: Vec<char> = Vec::new();
-    for c in text.chars().filter(|c| !plain(*c)) {
+    for c in text.chars().filter(|c| !is_cheap(*c)) {
         if characters.contains(&c) {
             continue;
         }
         // One letter can be a mistake, such as a Cyrillic `с`; two are probably a name in another alphabet.
-        let letters = c.is_alphabetic() && characters.iter().any(|other| other.is_alphabetic());
-        if letters || characters.len() == MAX_CHARACTERS {
+        let is_second_letter = c.is_alphabetic() && characters.iter().any(|other| other.is_alphabetic());
+        if is_second_letter || characters.len() == MAX_CHARACTERS {
             return None;
         }
         characters.push(c);
@@ -216,15 +218,15 @@ pub fn find_costly_characters(text: &str) -> Option<CostlyCharacters> {
     if parts < 2 {
         return None;
     }
-    let mut other = String::with_capacity(text.len());
+    let mut replaced = String::with_capacity(text.len());
     for c in text.chars() {
-        match (plain(c), keyboard_replacement(c)) {
-            (true, _) => other.push(c),
-            (false, Some(instead)) => other.push_str(instead),
-            (false, None) => other.push('x'),
+        match (is_cheap(c), keyboard_replacement(c)) {
+            (true, _) => replaced.push(c),
+            (false, Some(instead)) => replaced.push_str(instead),
+            (false, None) => replaced.push('x'),
         }
     }
-    let without = measure_sms(&other).parts;
+    let without = measure_sms(&replaced).parts;
     characters.sort_unstable();
     (without < parts).then_some(CostlyCharacters { characters, parts, without })
 }
@@ -240,20 +242,21 @@ mod tests {
                          ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà";
     const EXTENSION: &str = "\u{c}^{}\\[~]|€";
 
-    /// Splits the text into parts one character at a time, without shortcuts.
-    fn split_naively(text: &str) -> SmsSize {
-        let gsm = text.chars().all(|c| BASIC.contains(c) || EXTENSION.contains(c));
-        let width = |c: char| match gsm {
+    /// Measures a text by filling its parts one character at a time, without shortcuts.
+    fn measure_naively(text: &str) -> SmsSize {
+        let is_gsm_text = text.chars().all(|c| BASIC.contains(c) || EXTENSION.contains(c));
+        let width = |c: char| match is_gsm_text {
             true => 1 + usize::from(EXTENSION.contains(c)),
             false => c.len_utf16(),
         };
-        let (encoding, alone, part) = if gsm { (SmsEncoding::Gsm7, 160, 153) } else { (SmsEncoding::Ucs2, 70, 67) };
+        let (encoding, alone, part) =
+            if is_gsm_text { (SmsEncoding::Gsm7, 160, 153) } else { (SmsEncoding::Ucs2, 70, 67) };
         let units = text.chars().map(width).sum();
         let mut parts: Vec<Vec<char>> = Vec::new();
         for c in text.chars() {
-            let room = if units <= alone { alone } else { part };
+            let capacity = if units <= alone { alone } else { part };
             match parts.last_mut() {
-                Some(last) if last.iter().copied().map(width).sum::<usize>() + width(c) <= room => last.push(c),
+                Some(last) if last.iter().copied().map(width).sum::<usize>() + width(c) <= capacity => last.push(c),
                 _ => parts.push(vec![c]),
             }
         }
@@ -304,17 +307,17 @@ mod tests {
     proptest! {
         #[test]
         fn parts_agree_with_a_naive_split(text in "[a-z€\\[\\]àΩя😀\\n ]{0,400}") {
-            prop_assert_eq!(measure_sms(&text), split_naively(&text));
+            prop_assert_eq!(measure_sms(&text), measure_naively(&text));
         }
 
         #[test]
         fn parts_of_gsm_texts_agree_with_a_naive_split(text in "[a-z€^à\\n ]{100,700}") {
-            prop_assert_eq!(measure_sms(&text), split_naively(&text));
+            prop_assert_eq!(measure_sms(&text), measure_naively(&text));
         }
 
         #[test]
         fn any_text_can_be_measured(text in any::<String>()) {
-            prop_assert_eq!(measure_sms(&text), split_naively(&text));
+            prop_assert_eq!(measure_sms(&text), measure_naively(&text));
         }
 
         #[test]
@@ -325,8 +328,8 @@ mod tests {
                 let parts = split_sms(&text);
                 prop_assert_eq!(parts.concat(), text.as_str());
                 prop_assert_eq!(parts.len(), measure_sms(&text).parts);
-                let room = if parts.len() > 1 { GSM_PART } else { GSM_SINGLE };
-                prop_assert!(parts.iter().all(|part| measure_sms(part).units <= room));
+                let capacity = if parts.len() > 1 { GSM_PART } else { GSM_SINGLE };
+                prop_assert!(parts.iter().all(|part| measure_sms(part).units <= capacity));
             }
         }
     }

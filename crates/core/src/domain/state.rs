@@ -12,7 +12,7 @@ pub const ENDED_EARLY: &str = "the process that sent it ended before the answer 
 /// The reason for a skipped row whose run was cancelled.
 pub const CANCELLED: &str = "cancelled";
 
-/// The reason for a row that its run did not send before it was replaced.
+/// The reason for a skipped row that was still unsent when another run replaced its run.
 pub const REPLACED: &str = "replaced";
 
 /// The reason for a skipped row whose number was cancelled in an earlier run of the same edition.
@@ -30,7 +30,7 @@ pub const FALLBACK_NOT_REPORTED: &str = "fallback not reported";
 pub enum RowState {
     /// No attempt yet, or proven not sent and still to be tried.
     Planned,
-    /// Never sent: a message was already sent, or the number is a duplicate.
+    /// Never sent, for a reason such as an opt-out, a duplicate number or an earlier message.
     Skipped,
     /// Never sent: something about the row is wrong.
     Invalid,
@@ -179,8 +179,8 @@ impl RowState {
 
     /// Whether a message can change from this state to `next`.
     ///
-    /// Evidence only moves forward: proof replaces doubt and decisions, and only a delivery replaces proof. Another
-    /// attempt after a rejection or failure is a new message.
+    /// Evidence only moves forward: proof replaces doubt and decisions, and only a delivery replaces a rejection or
+    /// failure. Another attempt after a rejection or failure is a new message.
     pub fn can_become(self, next: RowState) -> bool {
         use RowState::{
             Accepted, AssumedSent, Delivered, Failed, InDoubt, Invalid, NotSent, Planned, Queued, Read, Rejected,
@@ -193,9 +193,9 @@ impl RowState {
                 matches!(next, Planned | NotSent | InDoubt | Accepted | Queued | Rejected | Delivered | Read | Failed)
             }
             InDoubt | Unresolved | AssumedSent | NotSent if self != next => {
-                let evidence = matches!(next, Accepted | Queued | Rejected | Delivered | Read | Failed);
-                let decision = matches!(next, AssumedSent | NotSent | Planned) && self != AssumedSent;
-                evidence || decision || (self == InDoubt && next == Unresolved)
+                let is_evidence = matches!(next, Accepted | Queued | Rejected | Delivered | Read | Failed);
+                let is_decision = matches!(next, AssumedSent | NotSent | Planned) && self != AssumedSent;
+                is_evidence || is_decision || (self == InDoubt && next == Unresolved)
             }
             Accepted | Queued => matches!(next, Delivered | Read | Failed) || (self == Queued && next == Accepted),
             Delivered => next == Read,
@@ -244,8 +244,8 @@ mod tests {
     fn state_changes_match_the_protocol() {
         for from in RowState::ALL {
             for to in RowState::ALL {
-                let allowed = ALLOWED_CHANGES.iter().any(|(state, next)| *state == from && next.contains(&to));
-                assert_eq!(from.can_become(to), allowed, "{from} -> {to}");
+                let is_allowed = ALLOWED_CHANGES.iter().any(|(state, next)| *state == from && next.contains(&to));
+                assert_eq!(from.can_become(to), is_allowed, "{from} -> {to}");
             }
         }
     }

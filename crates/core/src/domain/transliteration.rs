@@ -2,7 +2,7 @@
 //! Cyrillic letters with Latin ones.
 //!
 //! Transliteration follows the official Ukrainian table (resolution No. 55 of the Cabinet of Ministers, 2010), extended
-//! by four letters that only Russian has. Letters of other scripts are kept.
+//! by four letters of the Russian alphabet. Letters of other scripts are kept.
 
 use std::borrow::Cow;
 
@@ -187,7 +187,8 @@ const LETTERS: [(char, &str); 37] = [
 /// Transliterations at the beginning of a word, if they differ.
 const INITIAL_LETTERS: [(char, &str); 5] = [('є', "ye"), ('ї', "yi"), ('й', "y"), ('ю', "yu"), ('я', "ya")];
 
-/// Transliterates a text into Latin letters; apostrophes between letters and soft signs are omitted.
+/// Transliterates a text into Latin letters. Soft and hard signs are omitted, as are apostrophes between Cyrillic
+/// letters.
 ///
 /// A capital that becomes several letters is written in capitals within a word of capitals (`ЩАСТЯ`, `SHCHASTIA`),
 /// otherwise with an initial capital (`Щастя`, `Shchastia`).
@@ -219,13 +220,14 @@ pub fn is_apostrophe(c: char) -> bool {
 
 fn transliterate_word(word: &str, latin: &mut String) {
     let letters: Vec<char> = compose_letters(word);
-    let capitals = letters.iter().filter(|c| c.is_uppercase()).count() > 1 && !letters.iter().any(|c| c.is_lowercase());
-    let cyrillic = |at: Option<usize>| at.and_then(|at| letters.get(at)).and_then(|c| find_letter(*c));
+    let is_all_capitals =
+        letters.iter().filter(|c| c.is_uppercase()).count() > 1 && !letters.iter().any(|c| c.is_lowercase());
+    let find_cyrillic = |at: Option<usize>| at.and_then(|at| letters.get(at)).and_then(|c| find_letter(*c));
     let mut has_begun = false;
     for (at, &letter) in letters.iter().enumerate() {
-        let (previous, current) = (cyrillic(at.checked_sub(1)), cyrillic(Some(at)));
+        let (previous, current) = (find_cyrillic(at.checked_sub(1)), find_cyrillic(Some(at)));
         match current {
-            None if is_apostrophe(letter) && previous.is_some() && cyrillic(Some(at + 1)).is_some() => {}
+            None if is_apostrophe(letter) && previous.is_some() && find_cyrillic(Some(at + 1)).is_some() => {}
             None => latin.push(letter),
             Some((lower, _)) => {
                 let written = match previous {
@@ -237,7 +239,7 @@ fn transliterate_word(word: &str, latin: &mut String) {
                         .find(|(first, _)| *first == lower)
                         .map_or(find_latin(&LETTERS, lower), |(_, to)| to),
                 };
-                match (letter.is_uppercase(), capitals) {
+                match (letter.is_uppercase(), is_all_capitals) {
                     (false, _) => latin.push_str(written),
                     (true, true) => latin.push_str(&written.to_ascii_uppercase()),
                     (true, false) => {

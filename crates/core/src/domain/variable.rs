@@ -14,7 +14,7 @@ pub const OPERATORS: [&str; 8] = ["and", "or", "not", "in", "is", "if", "else", 
 /// Words that the template language reserves for its blocks.
 const BLOCK_WORDS: [&str; 4] = ["loop", "self", "break", "continue"];
 
-/// Whether the name is already defined in every text.
+/// Whether the name is that of a built-in variable.
 pub fn is_built_in(name: &str) -> bool {
     CAMPAIGN_VARIABLES.contains(&name) || ROW_VARIABLES.contains(&name)
 }
@@ -28,8 +28,8 @@ pub fn is_reserved(name: &str) -> bool {
 /// Whether a column or constant can have this name: Latin letters, digits and `_`, not starting with a digit, and not
 /// built in or reserved.
 pub fn is_variable(name: &str) -> bool {
-    let starts = |first: char| first == '_' || first.is_ascii_alphabetic();
-    name.starts_with(starts)
+    let can_be_first = |first: char| first == '_' || first.is_ascii_alphabetic();
+    name.starts_with(can_be_first)
         && name.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
         && !is_built_in(name)
         && !is_reserved(name)

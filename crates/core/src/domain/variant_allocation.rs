@@ -26,7 +26,7 @@ const TOTAL_SHARE: u64 = 10_000;
 impl VariantAllocation {
     /// The allocation of a campaign.
     ///
-    /// `shares` has each variant's share in hundredths of a percent, or one share for a campaign without variants.
+    /// `shares` has each variant's share in hundredths of a percent; it is empty for a campaign without variants.
     pub fn new(campaign: &str, shares: &[u64]) -> Self {
         let ends = shares.iter().scan(0, |end, share| {
             *end += share;
@@ -73,8 +73,8 @@ mod tests {
         (0..20_000).map(|n| Phone::new(380_500_000_000 + n * 37).expect("a number"))
     }
 
-    fn measure_share(chosen: impl Fn(Phone) -> bool) -> f64 {
-        test_phones().filter(|phone| chosen(*phone)).count() as f64 / 20_000.0
+    fn measure_share(is_chosen: impl Fn(Phone) -> bool) -> f64 {
+        test_phones().filter(|phone| is_chosen(*phone)).count() as f64 / 20_000.0
     }
 
     #[test]

@@ -62,8 +62,8 @@ impl Finding {
         self
     }
 
-    /// The fix and the whole file that it edits. `None` if the finding has no file or is in an excerpt, or if the fix
-    /// does not fit the file.
+    /// The location of the finding and its fix, which edits the location's file. `None` if the finding has no file or
+    /// is in an excerpt, or if the fix does not fit the file.
     pub fn placed_fix(&self) -> Option<(&SourceLocation, &Fix)> {
         let place = self.place.as_ref().filter(|place| place.first_line == 1)?;
         let fix = self.fix.as_ref().filter(|fix| fix.fits(place.source.text()))?;

@@ -176,11 +176,11 @@ impl SourceLocation {
     ///
     /// The end is never before the beginning, and stays on the first line if the location spans several lines.
     pub(crate) fn utf16_range(&self) -> (usize, std::ops::RangeInclusive<usize>) {
-        let units = |text: &str| text.encode_utf16().count();
+        let count_units = |text: &str| text.encode_utf16().count();
         let line = self.text_before().rsplit('\n').next().unwrap_or("").trim_start_matches('\u{feff}');
         let marked = self.source.text()[self.span.clone()].lines().next().unwrap_or("");
-        let start = units(line) + 1;
-        (self.line_number(), start..=start + units(marked))
+        let start = count_units(line) + 1;
+        (self.line_number(), start..=start + count_units(marked))
     }
 
     /// The line and column of a byte of the source, from 1; `count` measures the column.

@@ -68,7 +68,7 @@ pub fn findings_json(findings: &[Finding]) -> serde_json::Value {
 /// A fix as JSON for programs. Lines and columns count from 1, columns in characters; the end is after the last
 /// character.
 fn fix_json(place: &SourceLocation, fix: &Fix) -> Value {
-    let edit = |edit: &FixEdit| {
+    let edit_json = |edit: &FixEdit| {
         let position = |at| place.position_of(at, |line| line.chars().count());
         let ((line, column), (end_line, end_column)) = (position(edit.span.start), position(edit.span.end));
         json!({
@@ -79,7 +79,7 @@ fn fix_json(place: &SourceLocation, fix: &Fix) -> Value {
             "text": edit.text,
         })
     };
-    json!({ "title": fix.title, "edits": fix.edits.iter().map(edit).collect::<Vec<_>>() })
+    json!({ "title": fix.title, "edits": fix.edits.iter().map(edit_json).collect::<Vec<_>>() })
 }
 
 fn sort_key(place: &SourceLocation) -> (PathBuf, usize, usize) {
@@ -170,8 +170,8 @@ fn find_first_line(place: &SourceLocation) -> (&str, Range<usize>) {
     let bom = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let begin = text[..place.span.start].rfind('\n').map_or(bom, |newline| newline + 1);
     let line = text.get(begin..).unwrap_or("").lines().next().unwrap_or("");
-    let within = |at: usize| at.saturating_sub(begin).min(line.len());
-    (line, within(place.span.start)..within(place.span.end))
+    let clamp = |at: usize| at.saturating_sub(begin).min(line.len());
+    (line, clamp(place.span.start)..clamp(place.span.end))
 }
 
 /// The name of a severity in machine-readable output.
@@ -242,7 +242,7 @@ fn result_json(file: &Path, finding: &Finding, rules: &[&'static Rule]) -> Value
 
 /// A fix as SARIF describes it (3.55), with columns in UTF-16 units.
 fn sarif_fix(place: &SourceLocation, fix: &Fix) -> Value {
-    let replacement = |edit: &FixEdit| {
+    let replacement_json = |edit: &FixEdit| {
         let position = |at| place.position_of(at, |line| line.encode_utf16().count());
         let ((line, column), (end_line, end_column)) = (position(edit.span.start), position(edit.span.end));
         let region = json!({ "startLine": line, "startColumn": column, "endLine": end_line, "endColumn": end_column });
@@ -252,7 +252,7 @@ fn sarif_fix(place: &SourceLocation, fix: &Fix) -> Value {
         "description": { "text": fix.title },
         "artifactChanges": [{
             "artifactLocation": { "uri": format_uri(place.source.path()) },
-            "replacements": fix.edits.iter().map(replacement).collect::<Vec<_>>(),
+            "replacements": fix.edits.iter().map(replacement_json).collect::<Vec<_>>(),
         }],
     })
 }
@@ -286,10 +286,10 @@ fn format_uri(path: &Path) -> String {
 
 /// Percent-encodes a name for a URI.
 fn percent_encode(name: &str) -> String {
-    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
     name.as_bytes()
         .iter()
-        .map(|byte| if plain(byte) { char::from(*byte).to_string() } else { format!("%{byte:02X}") })
+        .map(|byte| if is_plain(byte) { char::from(*byte).to_string() } else { format!("%{byte:02X}") })
         .collect()
 }
 
@@ -414,8 +414,8 @@ mod tests {
     fn finding_without_place_has_no_excerpt() {
         let text = render_plain(&[Finding::new(&REFUSES, "`a.yaml` does not exist").help("check its name")]);
         assert_eq!(text, "error[refuses]: `a.yaml` does not exist\n = help: check its name\n");
-        let coloured = render_findings(&[Finding::new(&REFUSES, "x").help("y")], true);
-        assert!(!coloured.contains('|'), "{coloured}");
+        let colored = render_findings(&[Finding::new(&REFUSES, "x").help("y")], true);
+        assert!(!colored.contains('|'), "{colored}");
     }
 
     #[test]

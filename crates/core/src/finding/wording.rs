@@ -68,8 +68,8 @@ pub fn quote_for_yaml(text: &str) -> String {
 /// Quotes a word for a shell.
 pub fn quote_for_shell(word: impl AsRef<OsStr>) -> String {
     let word = word.as_ref().to_string_lossy();
-    let plain = |character: char| character.is_alphanumeric() || "/._-".contains(character);
-    if !word.is_empty() && word.chars().all(plain) {
+    let is_plain = |character: char| character.is_alphanumeric() || "/._-".contains(character);
+    if !word.is_empty() && word.chars().all(is_plain) {
         word.into_owned()
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
@@ -131,7 +131,7 @@ fn is_harmful_character(c: char) -> bool {
 }
 
 /// The beginning of a text, with each phone number masked as `…` and its last two digits. A phone number has nine
-/// digits or more, with or without spaces, dashes, dots and brackets between them. Dates are not masked.
+/// digits or more, with or without spaces, hyphens, dots, slashes and brackets between them. Dates are not masked.
 pub fn mask_numbers(text: &str) -> String {
     let beginning: String = text.chars().take(MAX_CHARACTERS).collect();
     let cut = if beginning.len() < text.len() { "…" } else { "" };
@@ -177,8 +177,8 @@ fn find_number_end(text: &str) -> usize {
 fn find_date_end(text: &str) -> Option<usize> {
     const LENGTH: usize = 10;
     let date: Date = text.get(..LENGTH)?.parse().ok()?;
-    let ends = !text[LENGTH..].starts_with(|c: char| c.is_numeric());
-    (ends && (1970..2200).contains(&date.year())).then_some(LENGTH)
+    let is_complete = !text[LENGTH..].starts_with(|c: char| c.is_numeric());
+    (is_complete && (1970..2200).contains(&date.year())).then_some(LENGTH)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Paths inside and outside the folder of a campaign.
+//! Tests of paths inside and outside the campaigns folder.
 
 use std::fs;
 use std::io::Read as _;
@@ -165,21 +165,21 @@ fn confined_campaign_reads_texts_from_its_own_folders() {
     test.create_symlink("../elsewhere", "templates");
     std::os::unix::fs::symlink("../elsewhere/secret.txt", test.folder.path().join("templates/out.txt")).unwrap();
     let folders = test.paths.text_folders();
-    let found = |name: &str| {
+    let open_text = |name: &str| {
         folders
             .iter()
             .find_map(|folder| folder.open_text(name))
             .map(|opened| opened.map(drop).map_err(|error| is_outside(&error)))
     };
-    assert!(found("beside.txt").unwrap().is_ok());
+    assert!(open_text("beside.txt").unwrap().is_ok());
     // The folder's own `templates/` is a link to a folder outside, so neither it nor any later folder is searched.
     for name in ["secret.txt", "missing.txt", "above.txt", "templates/secret.txt"] {
-        assert!(found(name).unwrap().unwrap_err(), "{name}");
+        assert!(open_text(name).unwrap().unwrap_err(), "{name}");
     }
     assert!(folders[1].list_names().is_empty());
     fs::remove_file(test.campaigns_folder().join("templates")).unwrap();
-    assert!(found("above.txt").unwrap().is_ok() && found("missing.txt").is_none());
-    assert!(found("out.txt").unwrap().unwrap_err());
+    assert!(open_text("above.txt").unwrap().is_ok() && open_text("missing.txt").is_none());
+    assert!(open_text("out.txt").unwrap().unwrap_err());
     assert!(folders[2].list_names().contains(&"above.txt".to_owned()));
 }
 

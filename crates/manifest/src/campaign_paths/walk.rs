@@ -92,9 +92,9 @@ mod by_handle {
         create: bool,
     ) -> io::Result<HeldFolder> {
         let open = || {
-            let opened =
+            let open_last =
                 |parent: BorrowedFd<'_>, name: &OsStr| openat(parent, name, FOLDER | OFlags::NOFOLLOW, Mode::empty());
-            walk_path(folder, relative, LastLink::Followed, opened)
+            walk_path(folder, relative, LastLink::Followed, open_last)
         };
         let handle = match open() {
             Err(error) if create && error.kind() == io::ErrorKind::NotFound && relative != Path::new("") => {
@@ -125,7 +125,7 @@ mod by_handle {
         let mut remaining = Vec::new();
         prepend_parts(relative, &mut remaining)?;
         let (mut links, mut ends_with_link) = (0, false);
-        let missing = |ends_with_link: bool, error: Errno| match error {
+        let convert_error = |ends_with_link: bool, error: Errno| match error {
             Errno::NOENT if ends_with_link => dangling_link_error(),
             error => error.into(),
         };
@@ -160,16 +160,16 @@ mod by_handle {
                 Err(Errno::INVAL) if remaining.is_empty() => break part,
                 Err(Errno::INVAL) => {
                     let next = openat(parent, &part, FOLDER | OFlags::NOFOLLOW, Mode::empty());
-                    folders.push(next.map_err(|error| missing(ends_with_link, error))?);
+                    folders.push(next.map_err(|error| convert_error(ends_with_link, error))?);
                 }
-                Err(error) => return Err(missing(ends_with_link, error)),
+                Err(error) => return Err(convert_error(ends_with_link, error)),
             }
         };
         let parent = folders.last().unwrap_or(&top);
         last(parent.as_fd(), &name).map_err(|error| match error {
             // A link just replaced the file.
             Errno::LOOP => outside_path_error(),
-            error => missing(ends_with_link, error),
+            error => convert_error(ends_with_link, error),
         })
     }
 

@@ -37,10 +37,10 @@ const CHANNEL: &str = "channels[…].";
 
 /// The remedy for the unknown key `name` among `keys` in a file with the keys `root`.
 pub(super) fn suggest_key_fix(name: &str, keys: &'static [KeySpec], root: &'static [KeySpec]) -> String {
-    let known = |name: &str| find_key(keys, name).is_some();
+    let is_known = |name: &str| find_key(keys, name).is_some();
     if let Some((channel, rest)) = split_channel_prefix(name).filter(|_| is_campaign(root)) {
         let is_in_channel = std::ptr::eq(keys, channel_keys(channel));
-        return match (is_in_channel, known(rest)) {
+        return match (is_in_channel, is_known(rest)) {
             (true, true) => format!("write `{rest}`; keys do not include the channel's name"),
             _ => format!("write `{rest}` under `{channel}`"),
         };
@@ -93,8 +93,8 @@ pub(crate) fn find_meant_key(name: &str, keys: &'static [KeySpec]) -> Option<&'s
 /// recipients.
 ///
 /// A misspelt key stops every run, so the file has sent nothing in this form. The value stays as the author typed it.
-/// `None` if another key is similar, if the name is a valid key elsewhere, or if the key can allow more than its
-/// default. A person must decide these cases.
+/// `None` if another key is similar, if the name is a synonym or a valid key elsewhere, or if the key can allow more
+/// than its default. A person must decide these cases.
 pub(super) fn find_unambiguous_key(
     name: &str,
     keys: &'static [KeySpec],
@@ -106,8 +106,8 @@ pub(super) fn find_unambiguous_key(
         None if find_synonym(name, keys).is_some() || is_known_key(name, root) => return None,
         None => only_candidate(name, key_names(keys))?,
     };
-    let may_allow = LOOSENING_KEYS.contains(&only) || PROTECTIONS.iter().any(|protection| protection.key == only);
-    (!may_allow).then_some(only)
+    let can_loosen = LOOSENING_KEYS.contains(&only) || PROTECTIONS.iter().any(|protection| protection.key == only);
+    (!can_loosen).then_some(only)
 }
 
 /// Whether an unknown key belongs under the missing key `key`.
@@ -129,8 +129,8 @@ fn find_near_key(name: &str, keys: &'static [KeySpec]) -> Option<&'static str> {
 }
 
 fn find_synonym(name: &str, keys: &'static [KeySpec]) -> Option<&'static str> {
-    let known = |name: &str| find_key(keys, name).is_some();
-    SYNONYMS.iter().find(|(word, meant)| word.eq_ignore_ascii_case(name) && known(meant)).map(|(_, meant)| *meant)
+    let is_known = |name: &str| find_key(keys, name).is_some();
+    SYNONYMS.iter().find(|(word, meant)| word.eq_ignore_ascii_case(name) && is_known(meant)).map(|(_, meant)| *meant)
 }
 
 /// Whether a file with the keys `root` has a key with this name anywhere.
@@ -339,7 +339,8 @@ pub(super) fn advise_missing_value(key: &KeySpec, name: &str) -> String {
     }
 }
 
-/// Keys whose words say how a request is made or announced, or what a test expects. They do not decide who gets what.
+/// Keys whose words say how a request is made or announced, or what a test expects. They do not decide
+/// who gets which message.
 const HARMLESS_KEYS: [&str; 4] = ["endpoint", "operation", "preset", "skipped"];
 
 /// The only allowed word that the author could have meant by a value. `None` if the key can affect who gets which

@@ -108,7 +108,7 @@ pub(crate) fn guess_channel_item(item: &Node) -> Option<ChannelItem<'_>> {
     Some(ChannelItem { channel, name_span: key_span, keys: Some(value) })
 }
 
-/// The channel that an item names: `- hlr`, or a map whose one key is a channel.
+/// The channel that an item names: `- hlr`, or a map whose only key is a channel.
 pub(crate) fn parse_channel_item(item: &Node) -> Option<ChannelItem<'_>> {
     if let Some(scalar) = item.as_scalar() {
         let channel = Channel::from_name(&scalar.text)?;
@@ -123,7 +123,7 @@ pub(crate) fn parse_channel_item(item: &Node) -> Option<ChannelItem<'_>> {
 const NAME_KEY: &str = "name";
 
 /// Reports a list that must be a map with the items' names as keys, and reports unknown keys of the items. Returns
-/// false if an item has no name.
+/// false and reports nothing if the list is empty, an item has no name, or the items are not maps.
 pub(super) fn report_listed_names(
     item_spec: &KeySpec,
     entry: &MapEntry,
@@ -210,7 +210,8 @@ pub(crate) fn has_bare_texts(node: &Node) -> bool {
     find_bare_texts(node).is_some()
 }
 
-/// The texts that a map contains directly. `None` if a key of the map might be a misspelling of a regular key.
+/// The texts that a map contains directly. `None` if there are none, if a value is not a text, or if a key is or might
+/// be meant as a regular key.
 fn find_bare_texts(node: &Node) -> Option<Vec<&MapEntry>> {
     let entries = node.as_entries()?;
     let is_selector = |entry: &&MapEntry| matches!(entry.key.as_str(), "by" | "else");

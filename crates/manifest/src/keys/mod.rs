@@ -24,7 +24,7 @@ use tables::TEXT_FILE;
 pub(crate) use tables::{CAMPAIGN, CHANNELS, CONSENT, HOLDOUT, PROFILE, SUPPRESS_FILE, WINDOW};
 pub(crate) use tables::{DATA_KEYS, VARIANT_KEYS};
 
-/// The key of a price for all countries without their own.
+/// The key of the price for all countries without a price of their own.
 pub(crate) const OTHER_COUNTRIES: &str = "else";
 
 /// A key of a map.
@@ -258,7 +258,7 @@ impl KeyPlace {
             (_, PathStep::Key(name)) => find_key(self.keys(), name).map(keyed),
             (ValueShape::List { of: item, .. }, PathStep::Item(_)) => Some(keyed(item)),
             (ValueShape::Channels, PathStep::Item(_)) => Some(unnamed(ValueShape::Map(CHANNELS))),
-            // A single value stands for a list of one.
+            // These values can also be lists, whose items have the form of a single value.
             (ValueShape::Words(_) | ValueShape::Counts | ValueShape::Secrets | ValueShape::Line, PathStep::Item(_)) => {
                 Some(self)
             }
@@ -266,7 +266,8 @@ impl KeyPlace {
         }
     }
 
-    /// The key whose value is at this location. `None` at the top of a file and under names that the author chose.
+    /// The key whose value is at this location. `None` at the top of a file, for an item of `channels`, and for a text
+    /// under a name that the author chose.
     pub fn key(&self) -> Option<&'static KeySpec> {
         self.key
     }
@@ -292,7 +293,7 @@ impl KeyPlace {
         }
     }
 
-    /// Whether the value here is a map or a list, which starts on the next line.
+    /// Whether the value here is a map or the list of channels, which starts on the next line.
     pub fn is_nested(&self) -> bool {
         matches!(
             self.shape,

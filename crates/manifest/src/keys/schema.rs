@@ -57,9 +57,12 @@ fn property_schema(key: &KeySpec) -> Value {
     let mut schema = shape_schema(key.shape);
     schema.insert("description".into(), json!(key.doc));
     if let Some(default) = key.default {
-        let number = matches!(key.shape, ValueShape::Integer { .. });
-        let value =
-            if number { default.parse().map_or(json!(default), |number: u32| json!(number)) } else { json!(default) };
+        let is_number = matches!(key.shape, ValueShape::Integer { .. });
+        let value = if is_number {
+            default.parse().map_or(json!(default), |number: u32| json!(number))
+        } else {
+            json!(default)
+        };
         schema.insert("default".into(), value);
     }
     Value::Object(schema)

@@ -42,8 +42,8 @@ pub(crate) fn check_map(node: &Node, owner: &str, keys: &'static [KeySpec], repo
     }
 }
 
-/// The fix for a misspelt key that can have only one meaning; see [`find_unambiguous_key`]. There is none if the map already
-/// contains the correct key.
+/// The fix for a misspelt key that can have only one meaning; see [`find_unambiguous_key`]. There is none if the map
+/// also contains the correct key or another misspelling of it.
 fn fix_key_spelling(
     entry: &MapEntry,
     entries: &[MapEntry],
@@ -81,12 +81,12 @@ struct MapOwner<'a> {
 fn report_missing_keys(node: &Node, owner: &MapOwner<'_>, keys: &'static [KeySpec], report: &mut FindingCollector) {
     let Some(entries) = node.as_entries() else { return };
     let is_there = |key: &KeySpec| {
-        let slipped = |word: &str| split_stuck_value(word, keys).is_some_and(|(name, _)| name == key.name);
+        let is_stuck_to_value = |word: &str| split_stuck_value(word, keys).is_some_and(|(name, _)| name == key.name);
         // A mistyped key is reported where it is, so the intended key is not reported as missing too.
         let means_key = |word: &str| {
             find_key(keys, word).is_none() && (find_meant_key(word, keys) == Some(key.name) || belongs_under(word, key))
         };
-        entries.iter().any(|entry| entry.key == key.name || slipped(&entry.key) || means_key(&entry.key))
+        entries.iter().any(|entry| entry.key == key.name || is_stuck_to_value(&entry.key) || means_key(&entry.key))
     };
     for key in keys.iter().filter(|key| key.presence == KeyPresence::Required && !is_there(key)) {
         let finding = Finding::new(&rules::MISSING_KEY, format!("{} needs `{}`", owner.name, key.name));
@@ -279,18 +279,19 @@ fn check_scalar(key: &KeySpec, entry: &MapEntry, scalar: &Scalar, report: &mut F
                 .fix(strip_quotes(key, entry, scalar, inner, report)),
         );
     }
-    let within = |number: u32, min, max| if (min..=max).contains(&number) { None } else { Some(&rules::OUT_OF_RANGE) };
+    let check_range =
+        |number: u32, min, max| if (min..=max).contains(&number) { None } else { Some(&rules::OUT_OF_RANGE) };
     let shape = if matches!(key.shape, ValueShape::Counts) { COUNT } else { key.shape };
     let problem = match shape {
         ValueShape::Line if text.trim().is_empty() => Some(&rules::EMPTY_VALUE),
         ValueShape::Line if text.trim_end().contains('\n') => Some(&rules::WRONG_TYPE),
         ValueShape::Integer { least: min, most: max } => parse_integer(scalar)
             .map_or(Some(&rules::WRONG_TYPE), |number| {
-                number.map_or(Some(&rules::OUT_OF_RANGE), |number| within(number, min, max))
+                number.map_or(Some(&rules::OUT_OF_RANGE), |number| check_range(number, min, max))
             }),
         ValueShape::Bool => (!scalar_to_json(scalar).is_boolean()).then_some(&rules::WRONG_TYPE),
         ValueShape::Seconds { least: min, most: max } => {
-            text.parse().map_or(Some(&rules::WRONG_TYPE), |Seconds(number)| within(number, min, max))
+            text.parse().map_or(Some(&rules::WRONG_TYPE), |Seconds(number)| check_range(number, min, max))
         }
         ValueShape::Rate => text.parse::<Rate>().err().map(|_| &rules::WRONG_TYPE),
         ValueShape::Cap => parse_cap(text).err().map(|_| &rules::WRONG_TYPE),
@@ -365,7 +366,7 @@ fn strip_quotes(
     (is_word && is_as_typed).then(|| Fix::new("remove the curly quotes", quotes))
 }
 
-/// The non-negative integer; `Some(None)` if it is larger than any key allows.
+/// The value as a non-negative integer; `Some(None)` if it is larger than any key allows. `None` for any other value.
 fn parse_integer(scalar: &Scalar) -> Option<Option<u32>> {
     if scalar.is_plain() && is_digits(&scalar.text) {
         return Some(scalar.text.parse().ok());
@@ -490,9 +491,12 @@ fn report_wrong_type(key: &KeySpec, entry: &MapEntry, report: &mut FindingCollec
 
 /// Checks where a secret is stored. Findings never repeat the written text, which might be the secret.
 fn check_secret(key: &KeySpec, entry: &MapEntry, report: &mut FindingCollector) {
-    let known = |inner: &MapEntry| matches!(inner.key.as_str(), "env" | "file") && inner.value.as_scalar().is_some();
-    let is_valid =
-        entry.value.as_entries().is_some_and(|entries| matches!(entries, [one] if known(one) && !one.value.is_null()));
+    let is_reference =
+        |inner: &MapEntry| matches!(inner.key.as_str(), "env" | "file") && inner.value.as_scalar().is_some();
+    let is_valid = entry
+        .value
+        .as_entries()
+        .is_some_and(|entries| matches!(entries, [one] if is_reference(one) && !one.value.is_null()));
     if !is_valid {
         let message = format!("`{}` must say where to find the secret, not contain it", key.name);
         let help = format!("write `{0}: {{ env: NAME }}` or `{0}: {{ file: PATH }}`", key.name);
@@ -548,7 +552,7 @@ pub(super) fn head_span(node: &Node) -> Range<usize> {
     }
 }
 
-/// The name of the phone columns.
+/// The name of the phone column under `columns`.
 pub(crate) const PHONE_COLUMN: &str = "phone";
 /// The maximum number of phone columns in a list.
 pub(crate) const MAX_PHONE_COLUMNS: usize = 10;

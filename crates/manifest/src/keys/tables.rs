@@ -464,10 +464,10 @@ const fn field_keys<const N: usize>(fields: &[ChannelField]) -> [KeySpec; N] {
 }
 
 const fn field_key(field: &ChannelField) -> KeySpec {
-    let mark =
+    let presence =
         if matches!(field.need, FieldRequirement::Always) { KeyPresence::Required } else { KeyPresence::Optional };
     let ChannelField { key: name, example, doc, default, .. } = *field;
-    KeySpec { name, shape: field_shape(field.kind), example, doc, default, presence: mark }
+    KeySpec { name, shape: field_shape(field.kind), example, doc, default, presence }
 }
 
 const fn field_shape(kind: FieldKind) -> ValueShape {

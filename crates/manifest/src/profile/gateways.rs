@@ -180,11 +180,11 @@ impl NewProfile {
 /// # Errors
 /// If the profile already exists or is invalid, or the form of the file does not allow adding one.
 pub fn append_profile(path: &Path, text: &str, new: &NewProfile) -> Result<(String, Profile), Vec<Finding>> {
-    let names = |text: &str| {
+    let list_names = |text: &str| {
         let (gateways, _) = read_profiles(&SourceText::new(path, text));
         gateways.profile_names().map(str::to_owned).collect::<Vec<_>>()
     };
-    let (before, file, name) = (names(text), path.display(), &new.name);
+    let (before, file, name) = (list_names(text), path.display(), &new.name);
     if before.contains(name) {
         let finding = Finding::new(&rules::PROFILE_NAME, format!("`{file}` already has a profile `{name}`"));
         return Err(vec![finding.help("edit the existing profile, or choose another name")]);
@@ -198,7 +198,7 @@ pub fn append_profile(path: &Path, text: &str, new: &NewProfile) -> Result<(Stri
     };
     let added = format!("{text}{separator}{}", new.to_yaml());
     let (gateways, findings) = read_profiles(&SourceText::new(path, added.as_str()));
-    let after = names(&added);
+    let after = list_names(&added);
     let profile = gateways.find_profile(name).cloned();
     match profile {
         Ok(profile) if !findings.iter().any(Finding::is_error) && before.iter().all(|name| after.contains(name)) => {

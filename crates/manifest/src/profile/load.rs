@@ -89,12 +89,12 @@ fn read_profile(entry: &MapEntry, paths: &CampaignPaths, report: &mut FindingCol
     let api_key = section.find_value("api_key").and_then(|value| read_secret_source(value, "api_key", paths, report));
     let base_url = base_url?;
     refuse_proxy_to_loopback(section, &base_url, async_url.as_ref(), report);
-    let loopback = base_url.is_loopback() && async_url.as_ref().is_none_or(EndpointUrl::is_loopback);
+    let is_loopback = base_url.is_loopback() && async_url.as_ref().is_none_or(EndpointUrl::is_loopback);
     let account = section.text("account").map_or_else(|| base_url.host_and_port(), str::to_owned);
-    let texts = |key| section.list_items(key).into_iter().map(str::to_owned).collect();
+    let read_texts = |key| section.list_items(key).into_iter().map(str::to_owned).collect();
     Some(Profile {
         name: entry.key.clone(),
-        rate: read_rate(section, loopback, &entry.key_span, report)?,
+        rate: read_rate(section, is_loopback, &entry.key_span, report)?,
         api_key: api_key?,
         async_url,
         batch_limit: section.parse_value("batch_limit")?,
@@ -109,8 +109,8 @@ fn read_profile(entry: &MapEntry, paths: &CampaignPaths, report: &mut FindingCol
         countries: read_countries(section.subsection("policy"), "countries", report),
         notify: read_notify(section.subsection("policy"), paths, report),
         trust_status: section.parse_items("trust_status"),
-        fatal_errors: texts("fatal_errors"),
-        opt_out_errors: texts("opt_out_errors"),
+        fatal_errors: read_texts("fatal_errors"),
+        opt_out_errors: read_texts("opt_out_errors"),
         prices: read_prices(section.subsection("prices")),
         currency: section.text("currency").map(str::to_owned),
         approval: if section.has_value("approval") {
@@ -125,7 +125,7 @@ fn read_profile(entry: &MapEntry, paths: &CampaignPaths, report: &mut FindingCol
         },
         opt_out_words: read_words(section, WordFile::OptOut, paths, report)?,
         opt_in_words: read_words(section, WordFile::OptIn, paths, report)?,
-        sender_verified: texts("sender_verified"),
+        sender_verified: read_texts("sender_verified"),
         resources: list_profile_resources(&entry.value),
         proxy,
         account,
@@ -155,8 +155,9 @@ fn read_address(section: ConfigSection<'_>, key: &str, report: &mut FindingColle
 
 fn read_proxy(section: ConfigSection<'_>, report: &mut FindingCollector) -> Option<String> {
     let (text, span) = section.typed_text("proxy")?;
-    let usable = reqwest::Url::parse(text).is_ok_and(|url| url.has_host() && matches!(url.scheme(), "http" | "https"));
-    if !usable {
+    let is_usable =
+        reqwest::Url::parse(text).is_ok_and(|url| url.has_host() && matches!(url.scheme(), "http" | "https"));
+    if !is_usable {
         let finding = Finding::new(&rules::PROXY_ADDRESS, format!("`{text}` is not a proxy URL"));
         report.add(span, finding.help("write a URL such as `http://proxy.example:3128`"));
     }
@@ -173,8 +174,8 @@ fn refuse_proxy_to_loopback(
 ) {
     let Some((text, span)) = section.typed_text("proxy") else { return };
     let is_elsewhere = |url: reqwest::Url| !url.host_str().is_some_and(is_loopback_host);
-    let local = base_url.is_loopback() || async_url.is_some_and(EndpointUrl::is_loopback);
-    if local && reqwest::Url::parse(text).is_ok_and(is_elsewhere) {
+    let has_loopback_url = base_url.is_loopback() || async_url.is_some_and(EndpointUrl::is_loopback);
+    if has_loopback_url && reqwest::Url::parse(text).is_ok_and(is_elsewhere) {
         let finding = Finding::new(&rules::PROXY_ADDRESS, "a proxy on another machine cannot reach a loopback address");
         report.add(span, finding.help("remove `proxy`, or use the address of the live gateway"));
     }
@@ -215,7 +216,7 @@ pub(crate) fn read_secret_source(
     match entry.key.as_str() {
         "env" if is_environment_name(text) => Some(SecretSource::Env(text.to_owned())),
         "env" => {
-            // This might be the key itself, so it is not repeated.
+            // The text might be the secret itself, so it is not repeated.
             let finding = Finding::new(&rules::SECRET, "`env` must be the name of an environment variable");
             report.add(&entry.key_span, finding.help(format!("write `{key}: {{ env: NAME }}`")));
             None
@@ -234,18 +235,18 @@ pub(crate) fn read_secret_source(
 
 /// Whether the name is valid for an environment variable.
 pub(crate) fn is_environment_name(name: &str) -> bool {
-    let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    starts && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    let has_valid_start = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    has_valid_start && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 fn read_rate(
     section: ConfigSection<'_>,
-    loopback: bool,
+    is_loopback: bool,
     span: &Range<usize>,
     report: &mut FindingCollector,
 ) -> Option<Rate> {
     match section.typed_text("rate") {
-        None if loopback => Some(Rate::Unlimited),
+        None if is_loopback => Some(Rate::Unlimited),
         None => {
             let finding = Finding::new(&rules::MISSING_KEY, "a profile needs `rate`, the account's rate limit");
             report.add(
@@ -256,7 +257,7 @@ fn read_rate(
         }
         Some((text, span)) => {
             let rate = text.parse().ok()?;
-            if rate == Rate::Unlimited && !loopback {
+            if rate == Rate::Unlimited && !is_loopback {
                 let finding =
                     Finding::new(&rules::UNLIMITED_RATE, "`unlimited` is allowed only for a gateway on this machine");
                 report.add(span, finding.help("write your account's rate limit, for example `rate: 100/s`"));
@@ -288,7 +289,7 @@ pub(super) fn read_suppress_files(
     paths: &CampaignPaths,
     report: &mut FindingCollector,
 ) -> Vec<SuppressionFile> {
-    let region = |section: ConfigSection<'_>| {
+    let read_region = |section: ConfigSection<'_>| {
         let (code, span) = section.typed_text("region")?;
         let refuse = |error: ParseRegionError| {
             let finding = Finding::new(&rules::UNKNOWN_REGION, format!("unknown region `{code}`"));
@@ -296,7 +297,7 @@ pub(super) fn read_suppress_files(
         };
         code.parse().map_err(refuse).ok()
     };
-    read_suppression_files(policy, "policy", |name, _| paths.resolve_path(name).ok(), region)
+    read_suppression_files(policy, "policy", |name, _| paths.resolve_path(name).ok(), read_region)
 }
 
 /// A file of words in replies.
@@ -335,11 +336,11 @@ impl WordFile {
 
     /// The known word that makes another word redundant.
     fn find_covering_word(self, known: &OptOutWords, word: &str) -> Option<String> {
-        let same = match self {
+        let covering = match self {
             WordFile::OptOut => known.find_covering_word(word),
             WordFile::OptIn => known.find_opt_in_word(word),
         };
-        same.map(str::to_owned)
+        covering.map(str::to_owned)
     }
 
     /// Adds a word to the known words.
@@ -351,7 +352,8 @@ impl WordFile {
     }
 }
 
-/// The words in a word file; empty if the profile names no such file.
+/// The words in a word file; empty if the profile names no such file. `None` if the file is invalid, which was
+/// reported.
 fn read_words(
     section: ConfigSection<'_>,
     file: WordFile,
@@ -642,11 +644,11 @@ local:
             configuration: Some(place("config")),
             ..GatewaySearch::default()
         };
-        let found = || load_gateways(&search).value.unwrap().file().map(Path::to_owned);
-        assert_eq!(found(), None);
+        let find_file = || load_gateways(&search).value.unwrap().file().map(Path::to_owned);
+        assert_eq!(find_file(), None);
         for name in ["config/gateways.yaml", "gateways.yaml", "campaigns/gateways.yaml"] {
             fs::write(place(name), FULL).unwrap();
-            assert_eq!(found(), Some(place(name)));
+            assert_eq!(find_file(), Some(place(name)));
         }
         let named = GatewaySearch { explicit: Some(place("none.yaml")), ..search.clone() };
         assert_eq!(load_gateways(&named).findings[0].rule, "file-missing");

@@ -33,10 +33,10 @@ use crate::yaml::Node;
 /// The prefix of a written public key, which names the signature algorithm.
 const KEY_PREFIX: &str = "ed25519:";
 
-/// The webhook endpoint of a gateway.
+/// The webhook endpoint to which a gateway sends receipts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebhookSettings {
-    /// The public address of the receiver.
+    /// The public address of the endpoint.
     pub public_url: EndpointUrl,
     /// The locations of the secrets that sign addresses: the first signs, all verify.
     pub secrets: Vec<SecretSource>,
@@ -87,7 +87,7 @@ pub struct Profile {
     pub proxy: Option<String>,
     /// The account of the rate limit and the guard: the host, unless the profile defines it.
     pub account: String,
-    /// The price of a message by channel, of an SMS per part, in the account's currency.
+    /// The price of a message by channel, in the account's currency; for SMS, the price of a part.
     pub prices: Vec<(Channel, MessagePrice)>,
     /// The people who must approve large runs.
     pub approval: Option<ApprovalRule>,
@@ -120,8 +120,7 @@ impl Profile {
 
     /// Whether all requests stay on this machine.
     pub fn is_loopback(&self) -> bool {
-        let local = |address: &EndpointUrl| address.is_loopback();
-        local(&self.base_url) && self.async_url.as_ref().is_none_or(local)
+        self.base_url.is_loopback() && self.async_url.as_ref().is_none_or(EndpointUrl::is_loopback)
     }
 
     /// The hosts of both endpoints, which the ledger compares. Every loopback address is the host [`LOOPBACK`].
@@ -162,22 +161,22 @@ impl EndpointUrl {
             return Err((format!("`{text}` does not start with `https://`"), URL_HELP));
         }
         let url = Url::parse(text).map_err(|error| (format!("`{text}` is not a URL: {error}"), URL_HELP))?;
-        let problem = |message: &str, help| Err((message.to_owned(), help));
+        let reject = |message: &str, help| Err((message.to_owned(), help));
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
-            return problem("the URL does not start with `https://` and a host name", URL_HELP);
+            return reject("the URL does not start with `https://` and a host name", URL_HELP);
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return problem("the URL contains a user name or a password", "remove the part before `@`");
+            return reject("the URL contains a user name or a password", "remove the part before `@`");
         }
         if url.query().is_some() || url.fragment().is_some() {
-            return problem("the URL contains a query or a fragment", "remove `?` or `#` and everything after it");
+            return reject("the URL contains a query or a fragment", "remove `?` or `#` and everything after it");
         }
         if ["/api/json.php", "/v1/json"].iter().any(|path| url.path().trim_end_matches('/').ends_with(path)) {
-            return problem("the URL includes the endpoint's path", "remove the path; it is added to each request");
+            return reject("the URL includes the endpoint's path", "remove the path; it is added to each request");
         }
         let address = Self(url);
         if address.0.scheme() == "http" && !address.is_loopback() {
-            return problem("plain `http` sends the API key unencrypted", "use `https://`");
+            return reject("plain `http` sends the API key unencrypted", "use `https://`");
         }
         Ok(address)
     }
@@ -211,7 +210,7 @@ impl fmt::Display for EndpointUrl {
     }
 }
 
-/// The rule for approvals of a run through a gateway, and the number of recipients from which it applies.
+/// The approval rule of a gateway: which runs need an approval, and who can approve them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApprovalRule {
     /// Runs with more recipients need an approval.
@@ -220,7 +219,8 @@ pub struct ApprovalRule {
     pub by: Vec<(String, ApproverKey)>,
 }
 
-/// The public Ed25519 key (RFC 8032) of a person who can approve runs: `ed25519:` and 43 letters of base64url.
+/// The public Ed25519 key (RFC 8032) of a person who can approve runs: `ed25519:` and 43 characters
+/// of base64url.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ApproverKey([u8; 32]);
 
@@ -282,7 +282,7 @@ fn read_approval(section: ConfigSection<'_>, report: &mut FindingCollector) -> O
     Some(ApprovalRule { above, by: keys })
 }
 
-/// The price of a message on a channel, of an SMS per part.
+/// The price of a message on a channel; for SMS, the price of a part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MessagePrice {
     /// The prices of some countries.
@@ -321,13 +321,14 @@ fn read_prices(section: ConfigSection<'_>) -> Vec<(Channel, MessagePrice)> {
 
 /// The price under a key; `None` if it is wrong, which the structure check reports.
 fn read_price(value: &Node) -> Option<MessagePrice> {
-    let amount = |node: &Node| node.as_scalar()?.text.trim().parse::<Amount>().ok();
+    let parse_amount = |node: &Node| node.as_scalar()?.text.trim().parse::<Amount>().ok();
     let Some(entries) = value.as_entries() else {
-        return Some(MessagePrice { by_country: Vec::new(), others: amount(value)? });
+        return Some(MessagePrice { by_country: Vec::new(), others: parse_amount(value)? });
     };
-    let mut price = MessagePrice { by_country: Vec::new(), others: amount(&value.find_entry(OTHER_COUNTRIES)?.value)? };
+    let mut price =
+        MessagePrice { by_country: Vec::new(), others: parse_amount(&value.find_entry(OTHER_COUNTRIES)?.value)? };
     for entry in entries.iter().filter(|entry| entry.key != OTHER_COUNTRIES) {
-        price.by_country.push((entry.key.parse().ok()?, amount(&entry.value)?));
+        price.by_country.push((entry.key.parse().ok()?, parse_amount(&entry.value)?));
     }
     Some(price)
 }

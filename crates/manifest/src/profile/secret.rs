@@ -69,15 +69,15 @@ impl SecretSource {
 
 fn read_secret_file(path: &Path, noun: &str) -> Result<String, String> {
     let name = path.display();
-    let unreadable = |error: std::io::Error| {
+    let explain_error = |error: std::io::Error| {
         format!("cannot read the file `{name}`, which should contain {noun}: {error}; check its path in the profile")
     };
-    let file = regular_file::open(path).map_err(unreadable)?;
-    if is_open_to_others(&file.metadata().map_err(unreadable)?) {
+    let file = regular_file::open(path).map_err(explain_error)?;
+    if is_open_to_others(&file.metadata().map_err(explain_error)?) {
         return Err(format!("other users can read the file `{name}`, which contains {noun}; run `chmod 600 {name}`"));
     }
     let mut text = String::new();
-    file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
+    file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(explain_error)?;
     if text.len() as u64 > MAX_BYTES {
         return Err(format!(
             "the file `{name}`, which should contain only {noun}, is larger than {MAX_BYTES} bytes; \
@@ -119,21 +119,21 @@ pub(crate) fn conceal_keys(text: &str) -> String {
 
 /// Replaces every address under `notify` in the text of a campaign file.
 pub(crate) fn conceal_addresses(text: &str) -> String {
-    let mut inside = false;
+    let mut is_inside = false;
     conceal_lines(text, |line| {
-        let is_continued = inside && line.starts_with([' ', '\t', '}', '\r', '\n']);
-        inside = is_continued || line.contains("notify");
-        if inside { find_address(line) } else { None }
+        let is_continued = is_inside && line.starts_with([' ', '\t', '}', '\r', '\n']);
+        is_inside = is_continued || line.contains("notify");
+        if is_inside { find_address(line) } else { None }
     })
 }
 
-/// Replaces the rest of each line in which `begin` finds the start of a secret. If that rest is empty, replaces the
-/// next line instead.
-fn conceal_lines(text: &str, mut begin: impl FnMut(&str) -> Option<usize>) -> String {
+/// Replaces the rest of each line in which `find_start` finds the start of a secret. If that rest is empty, replaces
+/// the next non-empty line instead. A reference to a secret is kept.
+fn conceal_lines(text: &str, mut find_start: impl FnMut(&str) -> Option<usize>) -> String {
     let mut concealed = String::with_capacity(text.len());
     let mut expects_key = false;
     for line in text.split_inclusive('\n') {
-        let (open, rest) = match begin(line) {
+        let (open, rest) = match find_start(line) {
             Some(at) => line.split_at(at),
             None if expects_key && !line.trim().is_empty() => ("", line),
             None => {

@@ -67,15 +67,15 @@ impl Resolver<'_> {
         prefix: &str,
     ) -> Option<MessageContent<NamedTemplate>> {
         let channels = map.find_value("channels")?;
-        let (slots, complete) = match channels.as_items() {
+        let (slots, is_complete) = match channels.as_items() {
             Some(items) => {
                 let slots: Vec<ChannelEntry<'_>> = items
                     .iter()
                     .enumerate()
                     .filter_map(|(index, item)| read_listed_channel(item, index, prefix))
                     .collect();
-                let complete = items.iter().all(|item| parse_channel_item(item).is_some()) && !slots.is_empty();
-                (slots, complete)
+                let is_complete = items.iter().all(|item| parse_channel_item(item).is_some()) && !slots.is_empty();
+                (slots, is_complete)
             }
             None => (
                 channels.as_entries()?.iter().filter_map(|entry| read_undashed_channel(entry, prefix)).collect(),
@@ -89,7 +89,7 @@ impl Resolver<'_> {
             self.refuse_differing_short_links(&slots);
             self.refuse_collisions(kind, &slots);
         }
-        self.gaps.any |= !complete || stages.len() < slots.len();
+        self.gaps.any |= !is_complete || stages.len() < slots.len();
         let channels: Vec<Channel> = slots.iter().map(|slot| slot.channel).collect();
         let kind = self.or_placeholder(kind, || OperationKind::for_channels(&channels));
         Some(MessageContent { kind, stages })
@@ -97,12 +97,12 @@ impl Resolver<'_> {
 
     /// The operation that carries the channels; `None` if no operation can.
     fn resolve_kind(&mut self, root: ConfigSection<'_>, slots: &[ChannelEntry<'_>]) -> Option<OperationKind> {
-        let mut possible = true;
+        let mut is_possible = true;
         for (index, slot) in slots.iter().enumerate() {
             if slots[..index].iter().any(|other| other.channel == slot.channel) {
                 let finding = Finding::new(&rules::REPEATED_CHANNEL, format!("`{}` is listed twice", slot.channel));
                 self.report.add(slot.name_span, finding.help("remove one of them; each channel is tried only once"));
-                possible = false;
+                is_possible = false;
             }
             if slot.channel.facts().single && slots.len() > 1 {
                 let finding = Finding::new(
@@ -110,7 +110,7 @@ impl Resolver<'_> {
                     format!("`{}` cannot be combined with other channels", slot.channel),
                 );
                 self.report.add(slot.name_span, finding.help("create a separate campaign for it"));
-                possible = false;
+                is_possible = false;
             }
         }
         let forced = root.typed_text("operation").filter(|(name, _)| *name == OperationKind::Pipeline.name());
@@ -119,11 +119,11 @@ impl Resolver<'_> {
             let finding =
                 Finding::new(&rules::STANDS_ALONE, format!("`{}` cannot be used in a pipeline", slot.channel));
             self.report.add(span, finding.help("remove `operation`"));
-            possible = false;
+            is_possible = false;
         }
         let channels: Vec<Channel> = slots.iter().map(|slot| slot.channel).collect();
         let kind = if forced.is_some() { OperationKind::Pipeline } else { OperationKind::for_channels(&channels) };
-        Some(kind).filter(|_| possible && !slots.is_empty())
+        Some(kind).filter(|_| is_possible && !slots.is_empty())
     }
 
     /// Reports differing values of `short_link`, because one value applies to all channels of a combined operation.
@@ -140,7 +140,7 @@ impl Resolver<'_> {
     }
 }
 
-/// Properties of every operation except pipeline stages.
+/// Properties of every operation, which the stages of a pipeline do not have.
 const COMMON_PROPERTIES: [&str; 4] = ["type", "id", "phone", "hook"];
 
 /// The chosen operation for the channels.
@@ -155,10 +155,10 @@ pub(super) struct OperationChoice {
 impl Resolver<'_> {
     /// Reports the keys that the operation cannot carry.
     pub(super) fn refuse_uncarried_keys(&mut self, choice: OperationChoice, slots: &[ChannelEntry<'_>]) {
-        let OperationChoice { kind, is_explicit: chosen } = choice;
+        let OperationChoice { kind, is_explicit } = choice;
         let better = self.report_channel_order(choice, slots);
         let help = match kind {
-            OperationKind::Pipeline if chosen => "remove the key, or remove `operation: pipeline`",
+            OperationKind::Pipeline if is_explicit => "remove the key, or remove `operation: pipeline`",
             OperationKind::Pipeline => {
                 "remove the key; to send images or buttons, use `viber` then `sms`, `rcs` then `sms`, or `rcs` then \
                  `viber` then `sms`"
@@ -175,7 +175,7 @@ impl Resolver<'_> {
                     continue;
                 }
                 let message = match kind {
-                    OperationKind::Pipeline if !chosen => {
+                    OperationKind::Pipeline if !is_explicit => {
                         format!(
                             "a message with these channels is a `pipeline`, which does not support the key `{}` of \
                                 `{}`: {reason}",
@@ -234,8 +234,9 @@ impl Resolver<'_> {
 /// The combined operation that carries the same channels in another order.
 fn find_reordered_kind(channels: &[Channel]) -> Option<OperationKind> {
     OperationKind::ALL.into_iter().find(|kind| {
-        let others = kind.channels();
-        others.len() == channels.len() && others != channels && others.iter().all(|other| channels.contains(other))
+        let carried = kind.channels();
+        let is_same_set = carried.len() == channels.len() && carried.iter().all(|channel| channels.contains(channel));
+        is_same_set && carried != channels
     })
 }
 
@@ -265,8 +266,8 @@ impl Resolver<'_> {
             for entry in entries {
                 let other = properties.insert(&entry.key, slot.channel).filter(|_| kind != OperationKind::Pipeline);
                 // Earlier versions had no key for the unsubscribe link, so it was set under `fields`.
-                let is_earlier = entry.key == "unsubscribe_link" && !slot.section.has_value(&entry.key);
-                let finding = if known.contains(&entry.key.as_str()) && !is_earlier {
+                let is_legacy_property = entry.key == "unsubscribe_link" && !slot.section.has_value(&entry.key);
+                let finding = if known.contains(&entry.key.as_str()) && !is_legacy_property {
                     Finding::new(&rules::FIELD_COLLISION, format!("`{kind}` already has a field `{}`", entry.key))
                         .help("use the channel's own keys; `fields` is only for properties that have no key")
                 } else if let Some(other) = other {
@@ -379,8 +380,8 @@ impl Resolver<'_> {
     /// Reports a constant text that is not one of the allowed words.
     fn check_choice(&mut self, slot: &ChannelEntry<'_>, field: &ChannelField, words: &'static [&'static str]) {
         let Some((text, span)) = slot.section.typed_text(field.key) else { return };
-        let constant = !text.contains("{{") && !text.contains("{%");
-        if constant && !words.contains(&text) {
+        let is_constant = !text.contains("{{") && !text.contains("{%");
+        if is_constant && !words.contains(&text) {
             let ChannelField { key, example, .. } = field;
             let message = format!("`{key}` is `{text}`, but must be {}", join_alternatives(words.iter().copied()));
             let help = format!("write `{key}: {example}`");
@@ -393,11 +394,11 @@ impl Resolver<'_> {
         let cards = slot.section.find_value(field.key).and_then(|node| node.as_items()).unwrap_or_default();
         let texts = cards.iter().enumerate().map(|(index, card)| {
             let path = format!("{}.{}[{index}]", slot.path, field.key);
-            let mut text = |key: &str| {
+            let mut read_text = |key: &str| {
                 let entry: &MapEntry = card.find_entry(key)?;
                 self.resolve_text(format!("{path}.{key}"), entry)
             };
-            let [caption, image, url, button] = Card::<()>::FIELDS.map(|field| text(field.key));
+            let [caption, image, url, button] = Card::<()>::FIELDS.map(|field| read_text(field.key));
             let [image, url, button] =
                 [image, url, button].map(|text| self.or_placeholder(text, NamedTemplate::placeholder));
             Card { caption, image, url, button }
@@ -428,8 +429,8 @@ impl Resolver<'_> {
             }
         };
         let (title, name) = (facts.title, form.name);
-        let missing = |key: &&&str| slot.section.entry(key).is_none() && !slot.section.has_misspelling(key);
-        for key in form.required_keys.iter().filter(missing) {
+        let is_missing = |key: &&&str| slot.section.entry(key).is_none() && !slot.section.has_misspelling(key);
+        for key in form.required_keys.iter().filter(is_missing) {
             let (message, help) = match typed {
                 Some(_) => (
                     format!("a {title} message of type `{name}` needs `{key}`"),

@@ -1,4 +1,5 @@
-//! The keys under `recipients` and `data`: the list and its format, region and columns, opt-outs, and lookup tables.
+//! The keys under `recipients` and `data`: the list and its format, region and columns, opt-outs, consent,
+//! and lookup tables.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -98,13 +99,13 @@ impl Resolver<'_> {
 
     /// The source of the list; `None` if it is missing or wrong, which was reported.
     pub(super) fn resolve_recipients(&mut self, section: ConfigSection<'_>) -> Option<RecipientSource> {
-        let named: Vec<_> = SOURCES.into_iter().filter(|(key, _)| section.has_value(key)).collect();
-        if let [(source, source_keys)] = named.as_slice() {
+        let given_sources: Vec<_> = SOURCES.into_iter().filter(|(key, _)| section.has_value(key)).collect();
+        if let [(source, source_keys)] = given_sources.as_slice() {
             self.refuse_foreign_keys(section, source, source_keys);
             return self.resolve_source(section, source);
         }
         // Several sources are given and the intended one is unknown, so all are checked.
-        named.iter().for_each(|(source, _)| drop(self.resolve_source(section, source)));
+        given_sources.iter().for_each(|(source, _)| drop(self.resolve_source(section, source)));
         None
     }
 
@@ -313,15 +314,17 @@ impl Resolver<'_> {
     /// The files under `suppress`.
     pub(super) fn resolve_suppress_files(&mut self, recipients: ConfigSection<'_>) -> Vec<SuppressionFile> {
         let cell = std::cell::RefCell::new(self);
-        let path = |name: &str, span: &Range<usize>| cell.borrow_mut().resolve_file_name(name, span);
-        read_suppression_files(recipients, "recipients", path, |section| cell.borrow_mut().resolve_region(section))
+        let resolve_path = |name: &str, span: &Range<usize>| cell.borrow_mut().resolve_file_name(name, span);
+        read_suppression_files(recipients, "recipients", resolve_path, |section| {
+            cell.borrow_mut().resolve_region(section)
+        })
     }
 
     /// The source of consent. `None` if the key is missing, or is invalid, which was reported.
     pub(super) fn resolve_consent(&mut self, recipients: ConfigSection<'_>) -> Option<ConsentSource> {
         let entry = recipients.entry("consent").filter(|_| recipients.has_value("consent"))?;
         let section = ConfigSection::new(Some(&entry.value), CONSENT);
-        let header = |key| section.typed_text(key).map(|(header, _)| header.to_owned());
+        let read_header = |key| section.typed_text(key).map(|(header, _)| header.to_owned());
         let mut refuse = |span: &Range<usize>, message: String, help: &str| {
             self.report.add(span, Finding::new(&rules::CONSENT, message).help(help));
             self.gaps.any = true;
@@ -363,15 +366,15 @@ impl Resolver<'_> {
             None => None,
             Some((name, span)) => {
                 let (file, region) = (self.resolve_file_name(name, span)?, self.resolve_region(section));
-                Some(ConsentFile { file, phone: header("phone"), region })
+                Some(ConsentFile { file, phone: read_header("phone"), region })
             }
         };
         Some(ConsentSource {
             file,
-            column: header("column"),
-            at: header("at"),
-            source: header("source"),
-            wording: header("wording"),
+            column: read_header("column"),
+            at: read_header("at"),
+            source: read_header("source"),
+            wording: read_header("wording"),
             words: section.list_items("is").into_iter().map(str::to_owned).collect(),
             valid_for,
         })

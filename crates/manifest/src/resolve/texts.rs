@@ -17,7 +17,7 @@ use campaign_core::finding::{
     Finding, Rule, SourceLocation, SourceText, did_you_mean, join_alternatives, quote_for_yaml, rules,
 };
 
-/// The maximum size of an inline text, the same as of a text file.
+/// The maximum size of an inline text, in bytes; the same as for a text file.
 const MAX_BYTES: usize = 64 * 1024;
 /// Extensions that distinguish the name of a text file from a text.
 const ENDINGS: [&str; 6] = [".txt", ".tera", ".md", ".html", ".j2", ".tpl"];
@@ -113,8 +113,8 @@ impl Resolver<'_> {
         let end = node.span.end;
         let rest = self.report.source.text()[end..].lines().next().unwrap_or("");
         let gap = rest.len() - rest.trim_start_matches([' ', '\t']).len();
-        let comment = gap > 1 && name.ends_with(".signature");
-        if gap > 0 && !comment && rest.trim_start().starts_with('#') {
+        let is_comment = gap > 1 && name.ends_with(".signature");
+        if gap > 0 && !is_comment && rest.trim_start().starts_with('#') {
             let cut = end..end + rest.trim_end().len();
             let finding = Finding::new(
                 &rules::CUT_TEXT,
@@ -133,11 +133,11 @@ impl Resolver<'_> {
             return;
         }
         let bytes = align_characters(self.report.source_slice(&node.span), scalar);
-        let chars = |to: usize| text.get(..to).map_or(0, |text| text.chars().count());
+        let count_chars = |to: usize| text.get(..to).map_or(0, |text| text.chars().count());
         for placeholder in found {
             let span = &placeholder.span;
             let exact = bytes.as_ref().and_then(|bytes| {
-                let (first, last) = (*bytes.get(chars(span.start))?, *bytes.get(chars(span.end) - 1)?);
+                let (first, last) = (*bytes.get(count_chars(span.start))?, *bytes.get(count_chars(span.end) - 1)?);
                 Some(node.span.start + first..node.span.start + last + 1)
             });
             self.report.add(&exact.unwrap_or_else(|| node.span.clone()), placeholder.to_finding(text, &self.columns));
@@ -146,8 +146,8 @@ impl Resolver<'_> {
 }
 
 fn is_file_name(text: &str) -> bool {
-    let one_word = !text.contains(|c: char| c.is_whitespace() || c == '{');
-    one_word
+    let is_single_word = !text.contains(|c: char| c.is_whitespace() || c == '{');
+    is_single_word
         && !text.contains("://")
         && ENDINGS.iter().any(|ending| text.ends_with(ending) && text.len() > ending.len())
 }
@@ -365,12 +365,12 @@ fn suggest_replacement(name: &str, written: &str) -> String {
 /// The usual column name for a name from another program, such as `first_name` for `FirstName` and `FNAME`. `None` if
 /// the name has no Latin words.
 fn guess_column_name(name: &str) -> Option<String> {
-    let known = |short: &str| match short {
+    let expand_abbreviation = |short: &str| match short {
         "fname" => Some("first_name"),
         "lname" => Some("last_name"),
         _ => None,
     };
-    if let Some(usual) = known(&simplify_name(name)) {
+    if let Some(usual) = expand_abbreviation(&simplify_name(name)) {
         return Some(usual.to_owned());
     }
     let mut words = String::new();
@@ -440,9 +440,9 @@ impl PlaceholderSyntax {
 
 fn consists_of_words(inner: &str, _: &ColumnHeaders) -> bool {
     let name = inner.trim();
-    let starts = name.starts_with(|c: char| c.is_alphabetic() || c == '_');
+    let has_valid_start = name.starts_with(|c: char| c.is_alphabetic() || c == '_');
     let fits = |c: char| c.is_alphanumeric() || is_apostrophe(c) || matches!(c, '_' | ' ' | '.');
-    starts && name.chars().count() <= 64 && name.chars().all(fits)
+    has_valid_start && name.chars().count() <= 64 && name.chars().all(fits)
 }
 
 fn is_one_word(inner: &str, columns: &ColumnHeaders) -> bool {
@@ -557,7 +557,7 @@ mod placeholder_tests {
 
     proptest! {
         #[test]
-        fn parsing_never_panics(text in "[a-zA-Z.{}%$!=\\[\\]*|<># їя(]{0,60}") {
+        fn placeholder_search_never_panics(text in "[a-zA-Z.{}%$!=\\[\\]*|<># їя(]{0,60}") {
             let _ = find_texts(&text);
         }
     }

@@ -147,7 +147,7 @@ fn zone_city(zone: &str) -> Option<&str> {
 /// In names that begin with `Etc/GMT`, the sign follows POSIX: `Etc/GMT-2` is east.
 fn parse_offset(name: &str) -> Option<i32> {
     let upper = name.to_ascii_uppercase().replace('−', "-").replace(' ', "");
-    let (upper, etc) = match upper.strip_prefix("ETC/") {
+    let (upper, has_posix_sign) = match upper.strip_prefix("ETC/") {
         Some(rest) => (rest, rest.starts_with("GMT")),
         None => (upper.as_str(), false),
     };
@@ -167,7 +167,7 @@ fn parse_offset(name: &str) -> Option<i32> {
         return None;
     }
     let minutes = hours.parse::<i32>().ok()? * 60 + minutes.parse::<i32>().ok().filter(|minutes| *minutes < 60)?;
-    Some(if etc { -sign * minutes } else { sign * minutes })
+    Some(if has_posix_sign { -sign * minutes } else { sign * minutes })
 }
 
 /// The zone of the database with this fixed offset, in minutes east of UTC.
@@ -197,13 +197,14 @@ impl Resolver<'_> {
             let finding = Finding::new(&rules::SCHEDULE, "`schedule` contains times, so `timezone` must be set");
             self.report.add(key, finding.help("add `timezone: Europe/Kyiv`, or another time zone"));
         }
-        let seconds = |name| section.parse_value(name).map(|Seconds(seconds)| Duration::from_secs(seconds.into()));
+        let parse_duration =
+            |name| section.parse_value(name).map(|Seconds(seconds)| Duration::from_secs(seconds.into()));
         Some(Schedule {
             timing: timing?,
             zone: TimeZone::get(zone?).ok()?,
             ends,
-            grace: seconds("grace")?,
-            wait_for_file: seconds("wait_for_file"),
+            grace: parse_duration("grace")?,
+            wait_for_file: parse_duration("wait_for_file"),
         })
     }
 

@@ -1,7 +1,7 @@
 //! Fixes for mistakes in YAML: quotes around a text, spaces instead of tabs, and repeated lines.
 //!
-//! Each fix keeps every value as its author typed it, so it cannot change who gets what. A file with two possible
-//! readings gets no fix.
+//! Each fix keeps every value as its author typed it, so it cannot change who gets which message. A file with two
+//! possible readings gets no fix.
 
 use std::ops::Range;
 
@@ -50,9 +50,9 @@ pub(super) fn fix_error(error: &ScanError, text: &str, span: &Range<usize>, keys
 /// Whether, after the fix, the file has no syntax error, or its first one is later in the file.
 fn reads_further(text: &str, fix: &Fix) -> bool {
     let (fixed, _) = campaign_core::finding::apply_fixes(text, [fix]);
-    let grown = fixed.len().saturating_sub(text.len());
+    let growth = fixed.len().saturating_sub(text.len());
     match (find_error(text), find_error(&fixed)) {
-        (Some(before), Some(after)) => after > before + grown,
+        (Some(before), Some(after)) => after > before + growth,
         (Some(_), None) => true,
         (None, _) => false,
     }

@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn text_blocks_have_no_slips() {
+    fn block_text_and_other_values_have_no_slips() {
         for text in [
             "message: |\n  file:x\n  – one\n\n  \u{a0}two\nfile: x\n",
             "file: a:b\n",
@@ -429,7 +429,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parsing_never_panics(text in "[a-z:\\-– \u{a0}\n|>\"]{0,60}") {
+        fn slip_search_never_panics(text in "[a-z:\\-– \u{a0}\n|>\"]{0,60}") {
             let _ = find_texts(&text);
         }
     }

@@ -63,7 +63,7 @@ pub struct MapEntry {
 }
 
 impl Scalar {
-    /// Whether the scalar was written without quotes on the line of its key.
+    /// Whether the scalar was written without quotes, and not as a block.
     pub(crate) fn is_plain(&self) -> bool {
         self.style == Style::Plain
     }
@@ -180,23 +180,23 @@ pub(crate) fn scalar_to_json(scalar: &Scalar) -> Value {
 }
 
 fn parse_number(text: &str) -> Option<Number> {
-    let whole = |digits: &str, radix| {
+    let parse_whole = |digits: &str, radix| {
         let number = u64::from_str_radix(digits, radix).ok().filter(|&number| number <= MAX_SAFE_INTEGER);
         number.filter(|_| !digits.starts_with('+'))
     };
     if let Some(digits) = text.strip_prefix("0x") {
-        return whole(digits, 16).map(Number::from);
+        return parse_whole(digits, 16).map(Number::from);
     }
     if let Some(digits) = text.strip_prefix("0o") {
-        return whole(digits, 8).map(Number::from);
+        return parse_whole(digits, 8).map(Number::from);
     }
     let digits = text.strip_prefix('-').unwrap_or(text);
-    let leading_zero = digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0.");
-    if leading_zero || !digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
+    let has_leading_zero = digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0.");
+    if has_leading_zero || !digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
         return None;
     }
     if digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        whole(digits, 10)?;
+        parse_whole(digits, 10)?;
         return text.parse::<i64>().ok().map(Number::from);
     }
     let looks_decimal =
@@ -250,7 +250,7 @@ struct TreeReader<'s, 'r> {
 struct Anchor {
     span: Range<usize>,
     node: Option<Node>,
-    used: bool,
+    is_used: bool,
 }
 
 impl<'s> TreeReader<'s, '_> {
@@ -307,8 +307,8 @@ impl<'s> TreeReader<'s, '_> {
         let anchor = event.anchor_id();
         let node = match event {
             Event::Scalar(text, style, _, _) => {
-                let absent = style == Style::Plain && span.is_empty();
-                let text = if absent { String::new() } else { text.into_owned() };
+                let is_absent = style == Style::Plain && span.is_empty();
+                let text = if is_absent { String::new() } else { text.into_owned() };
                 Node { content: NodeContent::Scalar(Scalar { text, style }), span }
             }
             Event::SequenceStart(..) => self.read_list(span, depth)?,
@@ -382,14 +382,14 @@ impl<'s> TreeReader<'s, '_> {
 
     /// Returns the name of a key. Anything that is not a valid name is reported.
     fn read_key(&mut self, key: &Node, map: &Range<usize>) -> Option<String> {
-        let unquoted = self.report.source.text()[map.start..].starts_with("{{");
+        let is_unquoted = self.report.source.text()[map.start..].starts_with("{{");
         match key.as_scalar() {
             Some(scalar) if scalar.is_plain() && scalar.text == "<<" => {
                 let finding = Finding::new(&rules::YAML_MERGE, "merging maps with `<<` is not supported");
                 self.report.add(&key.span, finding.help("write all keys out in full"));
             }
             Some(scalar) if !scalar.is_null() => return Some(scalar.text.clone()),
-            None if unquoted => self.report.add(
+            None if is_unquoted => self.report.add(
                 &(map.start..key.span.end + 1),
                 Finding::new(
                     &rules::UNQUOTED_TEMPLATE,
@@ -412,7 +412,7 @@ impl<'s> TreeReader<'s, '_> {
     fn resolve_alias(&mut self, id: usize, span: Range<usize>, depth: usize) -> Result<Node, FatalFinding> {
         self.aliases += 1;
         let anchor = self.anchors.entry(id).or_default();
-        anchor.used = true;
+        anchor.is_used = true;
         let Some(node) = anchor.node.clone() else {
             let finding =
                 Finding::new(&rules::YAML_ALIAS, "this alias refers to a value that contains the alias itself");
@@ -428,8 +428,8 @@ impl<'s> TreeReader<'s, '_> {
             let finding = Finding::new(&rules::FILE_TOO_COMPLEX, "the aliases in the file expand to more than 1 MiB");
             return Err(self.fatal_finding(&span, finding.help("replace aliases with their values")));
         }
-        let (count, deep) = node.measure_size();
-        self.count_nodes(count, deep, depth, &span)?;
+        let (count, inner_depth) = node.measure_size();
+        self.count_nodes(count, inner_depth, depth, &span)?;
         Ok(node)
     }
 
@@ -437,14 +437,14 @@ impl<'s> TreeReader<'s, '_> {
     fn count_nodes(
         &mut self,
         count: usize,
-        deep: usize,
+        inner_depth: usize,
         depth: usize,
         span: &Range<usize>,
     ) -> Result<(), FatalFinding> {
         self.nodes += count;
         let problem = if self.nodes > MAX_NODES {
             format!("the file has more than {MAX_NODES} values")
-        } else if depth + deep > MAX_DEPTH + 1 {
+        } else if depth + inner_depth > MAX_DEPTH + 1 {
             format!("lists and maps are nested more than {MAX_DEPTH} levels deep")
         } else {
             return Ok(());
@@ -468,7 +468,7 @@ impl<'s> TreeReader<'s, '_> {
 
     /// Reports unused anchors, which are usually the beginning of a text, without quoting them in the message.
     fn report_unused_anchors(&mut self) {
-        for anchor in self.anchors.values().filter(|anchor| !anchor.used) {
+        for anchor in self.anchors.values().filter(|anchor| !anchor.is_used) {
             let message = "YAML reads a word that starts with `&` as an anchor, and removes it from the value";
             let finding = Finding::new(&rules::YAML_ANCHOR, message).help("put the whole value in quotes");
             let fix = self.report.with_keys(|source, keys| fixes::quote_value(source.text(), anchor.span.start, keys));

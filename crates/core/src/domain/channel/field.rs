@@ -34,7 +34,7 @@ pub struct ChannelField {
     pub noun: &'static str,
     flat: WirePlace,
     stage: WirePlace,
-    nowhere: &'static [(OperationKind, &'static str)],
+    unsupported_kinds: &'static [(OperationKind, &'static str)],
 }
 
 /// The kind of value of a channel key.
@@ -130,7 +130,7 @@ impl ChannelField {
             noun: key,
             flat: WirePlace::LocalOnly,
             stage: WirePlace::LocalOnly,
-            nowhere: &[],
+            unsupported_kinds: &[],
         }
     }
 
@@ -152,13 +152,13 @@ impl ChannelField {
             .with_stage_place(WirePlace::Under("message"))
     }
 
-    /// The key for the address of the image, which is sent at the location `flat`; not available in a pipeline.
+    /// The key for the address of the image, which is sent at the location `flat` outside a pipeline.
     pub(super) const fn image(flat: WirePlace) -> Self {
         let doc = "The URL of the image.";
         Self::new("image", FieldKind::Template).with_docs("https://cdn.example/autumn.png", doc).with_flat_place(flat)
     }
 
-    /// The key for the address that the button opens, which is sent as `flat`; not available in a pipeline.
+    /// The key for the address that the button opens, which is sent as `flat` outside a pipeline.
     pub(super) const fn link(flat: &'static str) -> Self {
         Self::new("link", FieldKind::Template)
             .with_docs("https://shop.example", "The URL that the button opens.")
@@ -166,7 +166,8 @@ impl ChannelField {
             .with_flat_place(WirePlace::Under(flat))
     }
 
-    /// The key for the caption of the button, with a maximum length; not available in a pipeline.
+    /// The key for the caption of the button, which has at most `max_length` characters. It is sent at the location
+    /// `flat` outside a pipeline.
     pub(super) const fn button(flat: WirePlace, max_length: usize) -> Self {
         let doc = "The caption of the button.";
         Self::new("button", FieldKind::Template)
@@ -247,7 +248,7 @@ impl ChannelField {
 
     /// Sets the operations outside a pipeline that cannot carry the key, each with the reason.
     pub(super) const fn with_unsupported_kinds(mut self, kinds: &'static [(OperationKind, &'static str)]) -> Self {
-        self.nowhere = kinds;
+        self.unsupported_kinds = kinds;
         self
     }
 
@@ -256,8 +257,8 @@ impl ChannelField {
         if kind == OperationKind::Pipeline {
             return self.stage;
         }
-        let nowhere = self.nowhere.iter().find(|(without, _)| *without == kind);
-        nowhere.map_or(self.flat, |(_, reason)| WirePlace::Nowhere(reason))
+        let unsupported = self.unsupported_kinds.iter().find(|(unsupported, _)| *unsupported == kind);
+        unsupported.map_or(self.flat, |(_, reason)| WirePlace::Nowhere(reason))
     }
 }
 

@@ -49,7 +49,7 @@ pub struct ChannelFacts {
     pub mobile: bool,
     /// Whether the provider must enable it for an account first.
     pub enabled_by_hand: bool,
-    /// Whether the gateway's list of sender names includes its sender names.
+    /// Whether the gateway's list of sender names includes the sender names of this channel.
     pub senders_listed: bool,
     /// Whether the price is per part instead of per message.
     pub billed_by_part: bool,

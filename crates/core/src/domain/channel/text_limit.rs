@@ -1,8 +1,8 @@
 //! Text limits of the channels.
 //!
 //! The gateway accepts texts that no phone can show, charges for them and then drops them. Texts are therefore checked
-//! here first: constant texts before sending, the others row by row. A violation contains neither texts nor numbers, so
-//! it can be shown and stored.
+//! here first: constant texts before sending, the others row by row. A violation contains neither texts nor phone
+//! numbers, so it can be shown and stored.
 //!
 //! The contract sets no limits (contract 8). The limits here are the platform's, and deliberately the widest known: a
 //! Viber button label can have 30 characters, although some accounts allow only 19.
@@ -21,7 +21,7 @@ pub enum TextLimit {
     AtMost(usize),
     /// At most the number of billed parts that the author allows.
     Parts,
-    /// A sender name of Latin letters.
+    /// A sender name: 3 to 11 Latin letters, digits, dots, hyphens, underscores and spaces, with at least one letter.
     AlphaName,
     /// A web address.
     WebAddress,
@@ -66,8 +66,8 @@ enum ViolationReason {
 ///
 /// The texts in `stage` do not matter, so a constant text can be checked even if `stage` contains templates.
 pub fn find_text_violation<T>(stage: &Stage<T>, field: &'static ChannelField, text: &str) -> Option<TextViolation> {
-    let broken = || field.limit.find_violation_reason(text, stage.max_parts());
-    let reason = if text.trim().is_empty() { Some(ViolationReason::Empty) } else { broken() };
+    let find_reason = || field.limit.find_violation_reason(text, stage.max_parts());
+    let reason = if text.trim().is_empty() { Some(ViolationReason::Empty) } else { find_reason() };
     reason.map(|reason| TextViolation { channel: stage.channel(), field, reason })
 }
 
@@ -81,8 +81,8 @@ impl TextLimit {
             TextLimit::WebAddress => check_address(text),
             TextLimit::Image(formats) => check_address(text).or_else(|| check_image(text, formats)),
             TextLimit::Digits { least, most } => {
-                let digits = (least..=most).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
-                (!digits).then_some(ViolationReason::NotDigits { least, most })
+                let is_code = (least..=most).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+                (!is_code).then_some(ViolationReason::NotDigits { least, most })
             }
             TextLimit::OneOf(words) => (!words.contains(&text)).then_some(ViolationReason::NotOneOf(words)),
         }
@@ -109,15 +109,15 @@ fn check_length(text: &str, max: usize) -> Option<ViolationReason> {
 }
 
 fn check_alpha_name(text: &str) -> Option<ViolationReason> {
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b' ');
-    if !text.bytes().all(allowed) {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b' ');
+    if !text.bytes().all(is_allowed) {
         return Some(ViolationReason::AlphaNameCharacters);
     }
     if !(3..=11).contains(&text.len()) {
         return Some(ViolationReason::AlphaNameLength(text.len()));
     }
-    let letter = text.bytes().any(|byte| byte.is_ascii_alphabetic());
-    (!letter).then_some(ViolationReason::AlphaNameWithoutLetter)
+    let has_letter = text.bytes().any(|byte| byte.is_ascii_alphabetic());
+    (!has_letter).then_some(ViolationReason::AlphaNameWithoutLetter)
 }
 
 fn check_address(text: &str) -> Option<ViolationReason> {
@@ -130,8 +130,8 @@ fn is_web_address(text: &str) -> bool {
     let host = authority.rsplit('@').next().unwrap_or("");
     let name = host.split(':').next().unwrap_or("");
     // In an IPv6 host such as `[::1]`, the part before the first colon can be just the bracket.
-    let named = host.starts_with('[') || name.chars().any(char::is_alphanumeric);
-    named && !text.chars().any(|c| c.is_whitespace() || c.is_control())
+    let has_host = host.starts_with('[') || name.chars().any(char::is_alphanumeric);
+    has_host && !text.chars().any(|c| c.is_whitespace() || c.is_control())
 }
 
 fn strip_web_scheme(text: &str) -> Option<&str> {
@@ -143,8 +143,8 @@ fn strip_web_scheme(text: &str) -> Option<&str> {
 fn check_image(address: &str, formats: &'static [&'static str]) -> Option<ViolationReason> {
     let path = strip_web_scheme(address)?.split(['?', '#']).next()?.split_once('/')?.1;
     let (_, extension) = path.rsplit('/').next()?.rsplit_once('.')?;
-    let known = formats.iter().any(|format| extension.eq_ignore_ascii_case(format));
-    (!known).then_some(ViolationReason::ImageFormat(formats))
+    let is_allowed = formats.iter().any(|format| extension.eq_ignore_ascii_case(format));
+    (!is_allowed).then_some(ViolationReason::ImageFormat(formats))
 }
 
 impl fmt::Display for TextViolation {

@@ -29,7 +29,7 @@ pub fn read_opt_out_state(header: &str, value: &str) -> Option<OptOutState> {
     OptOutColumn::from_header(header)?.read_state(value)
 }
 
-/// Whether a cell is a date or a time.
+/// Whether a cell is a date or a time. The zero date of databases, `0000-00-00`, does not count.
 pub fn is_date(value: &str) -> bool {
     classify_date(value.trim()) == Some(DateCell::Given)
 }
@@ -360,21 +360,21 @@ impl OptOutColumn {
     pub fn from_header(header: &str) -> Option<Self> {
         let words = split_words(header.split(['(', '[']).next().unwrap_or_default());
         let all = words.join(" ");
-        let about_messages = words.iter().any(|word| MESSAGES.contains(&word.as_str()));
-        let filler = |word: &&String| MESSAGES.contains(&word.as_str()) || FILLER.contains(&word.as_str());
-        let core: Vec<&str> = words.iter().filter(|word| !filler(word)).map(String::as_str).collect();
+        let mentions_messages = words.iter().any(|word| MESSAGES.contains(&word.as_str()));
+        let is_filler = |word: &&String| MESSAGES.contains(&word.as_str()) || FILLER.contains(&word.as_str());
+        let core: Vec<&str> = words.iter().filter(|word| !is_filler(word)).map(String::as_str).collect();
         let without_status: Vec<&str> =
             core.iter().copied().filter(|word| !matches!(*word, "status" | "статус")).collect();
         [all, core.join(" "), without_status.join(" ")]
             .iter()
-            .find_map(|phrase| Self::from_phrase(phrase, about_messages))
+            .find_map(|phrase| Self::from_phrase(phrase, mentions_messages))
     }
 
-    fn from_phrase(phrase: &str, about_messages: bool) -> Option<Self> {
+    fn from_phrase(phrase: &str, mentions_messages: bool) -> Option<Self> {
         let is_in = |table: &[&str]| table.contains(&phrase);
-        if is_in(OPT_OUT) || about_messages && is_in(OPT_OUT_OF_MESSAGES) {
+        if is_in(OPT_OUT) || mentions_messages && is_in(OPT_OUT_OF_MESSAGES) {
             Some(Self::OptOut)
-        } else if is_in(CONSENT) || about_messages && is_in(CONSENT_TO_MESSAGES) {
+        } else if is_in(CONSENT) || mentions_messages && is_in(CONSENT_TO_MESSAGES) {
             Some(Self::Consent)
         } else {
             is_in(STATUS).then_some(Self::Status)
@@ -391,8 +391,8 @@ impl OptOutColumn {
         let date = classify_date(value);
         let (opted_out, reachable) = match self {
             Self::OptOut => {
-                let none = value.is_empty() || date == Some(DateCell::Zero);
-                (is_in(&[YES, OUT]) || date == Some(DateCell::Given), none || is_in(&[NO, IN]))
+                let is_blank = value.is_empty() || date == Some(DateCell::Zero);
+                (is_in(&[YES, OUT]) || date == Some(DateCell::Given), is_blank || is_in(&[NO, IN]))
             }
             Self::Consent => (is_in(&[NO, OUT, WITHDRAWN]), is_in(&[YES, IN, GIVEN]) || date == Some(DateCell::Given)),
             Self::Status => (is_in(&[OUT]), is_in(&[IN])),
@@ -412,8 +412,8 @@ fn split_words(text: &str) -> Vec<String> {
         if matches!(character, '\'' | '’' | 'ʼ') {
             continue;
         }
-        let ends = !character.is_alphanumeric() || after_lower && character.is_uppercase();
-        if ends && !word.is_empty() {
+        let ends_word = !character.is_alphanumeric() || after_lower && character.is_uppercase();
+        if ends_word && !word.is_empty() {
             words.push(std::mem::take(&mut word));
         }
         if character.is_alphanumeric() {
@@ -435,12 +435,13 @@ enum DateCell {
 
 fn classify_date(value: &str) -> Option<DateCell> {
     let digits = value.chars().filter(char::is_ascii_digit).count();
-    let separated = value.contains(['-', '.', '/', ':']);
-    let known = |character: char| character.is_ascii_digit() || "-./:, +TZtzAPMapm".contains(character);
-    let long_enough = digits >= if separated { DATE_DIGITS } else { TIMESTAMP_DIGITS };
-    let is_date = long_enough && value.starts_with(|first: char| first.is_ascii_digit()) && value.chars().all(known);
-    let zero = || value.chars().filter(char::is_ascii_digit).all(|digit| digit == '0');
-    is_date.then(|| if zero() { DateCell::Zero } else { DateCell::Given })
+    let has_separator = value.contains(['-', '.', '/', ':']);
+    let is_allowed = |character: char| character.is_ascii_digit() || "-./:, +TZtzAPMapm".contains(character);
+    let long_enough = digits >= if has_separator { DATE_DIGITS } else { TIMESTAMP_DIGITS };
+    let is_date =
+        long_enough && value.starts_with(|first: char| first.is_ascii_digit()) && value.chars().all(is_allowed);
+    let is_zero = || value.chars().filter(char::is_ascii_digit).all(|digit| digit == '0');
+    is_date.then(|| if is_zero() { DateCell::Zero } else { DateCell::Given })
 }
 
 #[cfg(test)]

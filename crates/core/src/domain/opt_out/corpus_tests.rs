@@ -29,8 +29,9 @@ fn load_corpus() -> Vec<LabelledReply> {
             one => vec![Purpose::from_name(one).expect("a purpose")],
         };
         let [reply, label, set] = [0, 2, 4].map(|column| record[column].to_owned());
-        let of = move |purpose| LabelledReply { reply: reply.clone(), purpose, label: label.clone(), set: set.clone() };
-        purposes.into_iter().map(of).collect::<Vec<_>>()
+        let with_purpose =
+            move |purpose| LabelledReply { reply: reply.clone(), purpose, label: label.clone(), set: set.clone() };
+        purposes.into_iter().map(with_purpose).collect::<Vec<_>>()
     });
     labelled.collect()
 }
@@ -58,8 +59,8 @@ fn clear_opt_outs_are_recognized_for_every_purpose() {
         "🛑",
     ] {
         for purpose in [Purpose::Marketing, Purpose::Service] {
-            let reading = OptOutWords::default().classify_reply(reply, purpose).into_opt_out().is_some();
-            assert!(reading, "{reply} ({})", purpose.name());
+            let is_opt_out = OptOutWords::default().classify_reply(reply, purpose).into_opt_out().is_some();
+            assert!(is_opt_out, "{reply} ({})", purpose.name());
         }
     }
     for (reply, purpose) in
@@ -89,7 +90,7 @@ fn opts_out(labelled: &LabelledReply) -> bool {
     classify_labelled_reply(labelled).into_opt_out().is_some()
 }
 
-/// Lists replies of the known set, one a line. Held-out replies are not shown.
+/// Lists replies of the known set, one per line. Held-out replies are not shown.
 fn list_replies(set: &str, replies: &[&LabelledReply]) -> String {
     let replies = replies.iter().map(|labelled| format!("{:?} ({})", labelled.reply, labelled.purpose.name()));
     if set == "known" { replies.collect::<Vec<_>>().join("\n") } else { String::new() }
@@ -136,22 +137,22 @@ fn corpus_opt_outs_reach_the_minimum_recall() {
 fn ambiguous_and_missed_replies_are_shown_for_review() {
     let corpus = load_corpus();
     for (set, _) in MIN_RECALL {
-        let hidden = |labelled: &LabelledReply| classify_labelled_reply(labelled) == ReplyReading::Other;
-        let (all, missed) = filter_replies(&corpus, set, "ambiguous", hidden);
+        let is_hidden = |labelled: &LabelledReply| classify_labelled_reply(labelled) == ReplyReading::Other;
+        let (all, missed) = filter_replies(&corpus, set, "ambiguous", is_hidden);
         assert!(
             (all - missed.len()) * 100 >= all * MIN_SHOWN,
             "{} of {all} ambiguous replies ({set}) are not shown\n{}",
             missed.len(),
             list_replies(set, &missed)
         );
-        let (all, silent) = filter_replies(&corpus, set, "opt_out", hidden);
+        let (all, silent) = filter_replies(&corpus, set, "opt_out", is_hidden);
         assert!(
             silent.len() * 100 <= all * 3,
             "{} of {all} opt-outs ({set}) are neither recognized nor shown\n{}",
             silent.len(),
             list_replies(set, &silent)
         );
-        let (all, noise) = filter_replies(&corpus, set, "other", |labelled| !hidden(labelled));
+        let (all, noise) = filter_replies(&corpus, set, "other", |labelled| !is_hidden(labelled));
         assert!(noise.len() * 2 <= all, "{} of {all} other replies ({set}) are shown", noise.len());
     }
 }

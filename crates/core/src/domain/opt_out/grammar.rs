@@ -26,7 +26,7 @@ pub(super) struct PhraseTable {
     pub(super) opt_outs: &'static [&'static str],
     /// Phrases that are opt-outs in replies to marketing, but can be about an order in replies to service messages.
     pub(super) marketing_opt_outs: &'static [&'static str],
-    /// Like `marketing_opt_outs`, but harmless together with a word about the person, the sender or the messages:
+    /// Like `marketing_opt_outs`, but not opt-outs next to a word about the person, the sender or the messages:
     /// "cancel my …".
     pub(super) marketing_words: &'static [&'static str],
     /// Phrases that are not opt-outs and do not change an opt-out in the same reply.
@@ -43,9 +43,9 @@ pub(super) struct PhraseTable {
     pub(super) misspelt: &'static str,
     /// Words that look like such an error but are not.
     pub(super) near_misses: &'static str,
-    /// Phrases that a person must read anywhere in a reply.
+    /// Phrases that, anywhere in a reply, require a person to read the reply.
     pub(super) review: &'static [&'static str],
-    /// The first letters of words that a person must read.
+    /// The first letters of words that require a person to read the reply.
     pub(super) review_stems: &'static str,
 }
 
@@ -61,7 +61,7 @@ pub(super) enum ReplyVerdict {
     Other,
 }
 
-/// A word of the tables; some have a fixed number.
+/// The number of a word in the tables. Punctuation and unknown words have fixed numbers.
 type WordId = u16;
 const BREAK: WordId = 0;
 const QUESTION: WordId = 1;
@@ -70,7 +70,7 @@ const UNKNOWN: WordId = 2;
 /// A sequence of words, with the alternatives for each word.
 struct Phrase(Vec<Vec<WordId>>);
 
-/// All languages together.
+/// The opt-out words and phrases of all languages, with their words as numbers.
 pub(super) struct Grammar {
     ids: FxHashMap<String, WordId>,
     /// The spelling of each word in the tables.
@@ -123,12 +123,12 @@ impl Grammar {
         phrases.extend(marketing);
         let beside_words_end = phrases.len();
         phrases.extend(alone);
-        let table = |words: fn(&PhraseTable) -> &str| {
+        let normalize_words = |words: fn(&PhraseTable) -> &str| {
             languages.iter().flat_map(move |language| words(language).split_whitespace()).map(normalize_table_word)
         };
-        let misspelt = table(|language| language.misspelt).collect();
-        let near_misses = table(|language| language.near_misses).collect();
-        let stems = table(|language| language.review_stems).collect();
+        let misspelt = normalize_words(|language| language.misspelt).collect();
+        let near_misses = normalize_words(|language| language.near_misses).collect();
+        let stems = normalize_words(|language| language.review_stems).collect();
         let single: FxHashSet<WordId> = phrases[..clear_end]
             .iter()
             .filter(|phrase| phrase.0.len() == 1)
@@ -192,8 +192,10 @@ impl Grammar {
                 return ReplyVerdict::MarketingOptOut(phrase);
             }
         }
-        let stem = |token: &ReplyToken| matches!(token, ReplyToken::Word(word) if self.needs_review(word));
-        match tokens.iter().any(stem) || self.review.iter().any(|phrase| self.contains_phrase(phrase, &words, true)) {
+        let must_be_read = |token: &ReplyToken| matches!(token, ReplyToken::Word(word) if self.needs_review(word));
+        match tokens.iter().any(must_be_read)
+            || self.review.iter().any(|phrase| self.contains_phrase(phrase, &words, true))
+        {
             true => ReplyVerdict::Unclear,
             false => ReplyVerdict::Other,
         }
@@ -224,21 +226,21 @@ impl Grammar {
         similar.next().or_else(|| self.stops.iter().find(|stop| has_swapped_letters(word, stop))).map(String::as_str)
     }
 
-    /// Removes the question mark of a request such as "can you stop?".
+    /// Removes the question marks of a request such as "can you stop?".
     fn strip_question_mark(&self, words: &[WordId]) -> Vec<WordId> {
         let begin = words.iter().position(|word| !self.is_skipped(*word, false)).unwrap_or(0);
         let is_request = self.requests.iter().any(|phrase| self.find_phrase_ends(phrase, words, begin, false) != 0);
         words.iter().copied().filter(|word| !is_request || *word != QUESTION).collect()
     }
 
-    /// Whether a reply contains a phrase.
-    fn contains_phrase(&self, phrase: &Phrase, words: &[WordId], about: bool) -> bool {
+    /// Whether a reply contains a phrase within its first [`MAX_TOKENS`] + 1 words.
+    fn contains_phrase(&self, phrase: &Phrase, words: &[WordId], skip_about: bool) -> bool {
         let words = &words[..words.len().min(MAX_TOKENS + 1)];
-        (0..words.len()).any(|begin| self.find_phrase_ends(phrase, words, begin, about) != 0)
+        (0..words.len()).any(|begin| self.find_phrase_ends(phrase, words, begin, skip_about) != 0)
     }
 
     /// The possible ends of a phrase that begins at a word, as bits; skipped words can occur within the phrase.
-    fn find_phrase_ends(&self, phrase: &Phrase, words: &[WordId], begin: usize, about: bool) -> u64 {
+    fn find_phrase_ends(&self, phrase: &Phrase, words: &[WordId], begin: usize, skip_about: bool) -> u64 {
         let begins = words.get(begin).zip(phrase.0.first()).is_some_and(|(word, first)| first.contains(word));
         let mut places = u64::from(begins) << begin;
         for (position, alternatives) in phrase.0.iter().enumerate() {
@@ -250,7 +252,7 @@ impl Grammar {
                 if alternatives.contains(word) {
                     next |= 1 << (index + 1);
                 }
-                if position > 0 && self.is_skipped(*word, about) {
+                if position > 0 && self.is_skipped(*word, skip_about) {
                     places |= 1 << (index + 1);
                 }
             }
@@ -278,9 +280,9 @@ struct PhraseCover<'g> {
 }
 
 impl PhraseCover<'_> {
-    /// The first opt-out phrase in a cover of the whole reply, spelled as in the tables. Only the first `phrases`
+    /// The first opt-out phrase in a cover of the whole reply, spelled as in the tables. Only the first `phrase_count`
     /// phrases are tried. `None` if no cover contains such a phrase.
-    fn find_first_phrase(&self, phrases: usize, about: bool) -> Option<String> {
+    fn find_first_phrase(&self, phrase_count: usize, skip_about: bool) -> Option<String> {
         let Self { grammar, words } = self;
         // For each position: whether the words before it can be covered without a phrase, and for covers with phrases,
         // the first phrase and its start.
@@ -292,17 +294,18 @@ impl PhraseCover<'_> {
             if !covered && found.is_none() {
                 continue;
             }
-            let neutral = grammar.neutral.iter().map(|phrase| grammar.find_phrase_ends(phrase, words, index, about));
+            let neutral =
+                grammar.neutral.iter().map(|phrase| grammar.find_phrase_ends(phrase, words, index, skip_about));
             let mut skipped = neutral.fold(0, |all, ends| all | ends);
-            if grammar.is_skipped(words[index], about) {
+            if grammar.is_skipped(words[index], skip_about) {
                 skipped |= 1 << (index + 1);
             }
             for end in iter_set_bits(skipped) {
                 plain[end] |= covered;
                 with_phrase[end] = with_phrase[end].or(found);
             }
-            for (number, phrase) in grammar.phrases[..phrases].iter().enumerate() {
-                for end in iter_set_bits(grammar.find_phrase_ends(phrase, words, index, about)) {
+            for (number, phrase) in grammar.phrases[..phrase_count].iter().enumerate() {
+                for end in iter_set_bits(grammar.find_phrase_ends(phrase, words, index, skip_about)) {
                     with_phrase[end] = with_phrase[end].or(found).or(Some((number, index)));
                 }
             }
@@ -316,7 +319,8 @@ fn iter_set_bits(bits: u64) -> impl Iterator<Item = usize> {
     (0..64).filter(move |place| bits & (1 << place) != 0)
 }
 
-/// Whether two neighbouring letters of a word are swapped: no other word looks like `STPO`.
+/// Whether `word` is `correct` with two neighbouring letters swapped, such as `STPO`. Other mistakes in a short word
+/// can give another word: `SHOP`.
 fn has_swapped_letters(word: &str, correct: &str) -> bool {
     sort_letters(word) == sort_letters(correct) && osa_distance(word, correct) == 1
 }
@@ -388,6 +392,8 @@ pub(super) fn split_plain_words(text: &str) -> impl Iterator<Item = String> {
 }
 
 /// Splits a reply into tokens. Separate letters (`S T O P`) become one word if `is_word` accepts it.
+///
+/// Stops as soon as there are more than `max_tokens` tokens, without joining letters.
 pub(super) fn split_tokens(text: &str, max_tokens: usize, is_word: impl Fn(&str) -> bool) -> Vec<ReplyToken> {
     let (mut tokens, mut word) = (Vec::new(), String::new());
     let end_word = |tokens: &mut Vec<ReplyToken>, word: &mut String| {
@@ -427,10 +433,11 @@ pub(super) fn normalize_table_word(word: &str) -> String {
 
 /// Joins three or more separate letters into a word, if `is_word` accepts the word.
 fn join_letters(tokens: Vec<ReplyToken>, is_word: impl Fn(&str) -> bool) -> Vec<ReplyToken> {
-    let letter = |token: &ReplyToken| matches!(token, ReplyToken::Word(word) if word.chars().count() == 1 && word.chars().all(char::is_alphabetic));
+    let is_letter = |token: &ReplyToken| matches!(token, ReplyToken::Word(word) if word.chars().count() == 1 && word.chars().all(char::is_alphabetic));
     let (mut joined, mut rest) = (Vec::new(), tokens.as_slice());
     while let Some(first) = rest.first() {
-        let mut end = rest.iter().position(|token| !letter(token) && *token != ReplyToken::Break).unwrap_or(rest.len());
+        let mut end =
+            rest.iter().position(|token| !is_letter(token) && *token != ReplyToken::Break).unwrap_or(rest.len());
         while end > 0 && rest[end - 1] == ReplyToken::Break {
             end -= 1;
         }
@@ -442,7 +449,7 @@ fn join_letters(tokens: Vec<ReplyToken>, is_word: impl Fn(&str) -> bool) -> Vec<
             })
             .collect();
         let word = collapse_repeated_letters(&letters.concat());
-        if letter(first) && letters.len() >= 3 && is_word(&word) {
+        if is_letter(first) && letters.len() >= 3 && is_word(&word) {
             joined.push(ReplyToken::Word(word));
             rest = &rest[end..];
         } else {

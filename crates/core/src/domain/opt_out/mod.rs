@@ -38,9 +38,9 @@ pub struct OptOutWords {
 /// The meaning of a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplyReading<'w> {
-    /// An opt-out, with the word or phrase in the spelling of the tables.
+    /// An opt-out, with the word or phrase in the spelling of the tables or of the configuration.
     OptOut(Cow<'w, str>),
-    /// An opt-in, with the word in the spelling of the tables.
+    /// An opt-in, with the word in the spelling of the tables or of the configuration.
     OptIn(Cow<'w, str>),
     /// The reply looks like an opt-out but can mean something else.
     Unclear,
@@ -246,12 +246,12 @@ mod tests {
     #[test]
     fn configured_words_opt_out_at_the_start_of_short_replies() {
         let words = OptOutWords::default().with_words(["Godi".to_owned(), "не пишіть".to_owned(), " … ".to_owned()]);
-        let found = |reply| words.classify_reply(reply, Purpose::Service).into_opt_out();
-        assert_eq!(found("GODI").as_deref(), Some("Godi"));
-        assert_eq!(found("Godi, my friend").as_deref(), Some("Godi"));
-        assert_eq!(found("Godi, my dear friend"), None);
-        assert_eq!(found("НЕ ПИШІТЬ нам").as_deref(), Some("не пишіть"));
-        assert_eq!((found("STOP"), found(""), found("хочу")), (Some("STOP".into()), None, None));
+        let find_opt_out = |reply| words.classify_reply(reply, Purpose::Service).into_opt_out();
+        assert_eq!(find_opt_out("GODI").as_deref(), Some("Godi"));
+        assert_eq!(find_opt_out("Godi, my friend").as_deref(), Some("Godi"));
+        assert_eq!(find_opt_out("Godi, my dear friend"), None);
+        assert_eq!(find_opt_out("НЕ ПИШІТЬ нам").as_deref(), Some("не пишіть"));
+        assert_eq!((find_opt_out("STOP"), find_opt_out(""), find_opt_out("хочу")), (Some("STOP".into()), None, None));
         assert_eq!(
             (
                 words.find_covering_word("Стоп"),

@@ -50,8 +50,8 @@ fn mistakes_in_a_message_are_reported() {
             "{message}: {}",
             render_findings(&loaded.findings, false)
         );
-        let warns = matches!(rule, "single-braces" | "foreign-placeholder" | "typographic-quotes");
-        assert_eq!(loaded.value.is_some(), warns && message != "“Hi: there”", "{message}");
+        let is_warning = matches!(rule, "single-braces" | "foreign-placeholder" | "typographic-quotes");
+        assert_eq!(loaded.value.is_some(), is_warning && message != "“Hi: there”", "{message}");
     }
 }
 

@@ -74,7 +74,7 @@ fn is_same_value(ours: &Node, theirs: &Value) -> bool {
             ours.len() == theirs.len() && ours.iter().zip(theirs).all(|(ours, theirs)| is_same_value(ours, theirs))
         }
         (NodeContent::Map(ours), Value::Mapping(theirs)) => {
-            let key = |text: &str, key: &Value| match key {
+            let is_same_key = |text: &str, key: &Value| match key {
                 Value::String(key) => key == text,
                 Value::Number(number) => number.to_string() == text,
                 _ => false,
@@ -83,7 +83,7 @@ fn is_same_value(ours: &Node, theirs: &Value) -> bool {
                 && ours
                     .iter()
                     .zip(theirs)
-                    .all(|(ours, (name, value))| key(&ours.key, name) && is_same_value(&ours.value, value))
+                    .all(|(ours, (name, value))| is_same_key(&ours.key, name) && is_same_value(&ours.value, value))
         }
         (NodeContent::Scalar(scalar), theirs) => match (scalar_to_json(scalar), theirs) {
             (serde_json::Value::Null, Value::Null) => true,
@@ -122,8 +122,8 @@ fn both_parsers_agree_on_the_files_of_the_repository() {
     // The Compose file is not a campaign file and contains anchors.
     for (path, text) in list_yaml_files().into_iter().filter(|(path, _)| !path.ends_with("deploy/compose.yaml")) {
         // The draft has a placeholder word instead of `recipients`, so it is not YAML yet.
-        let draft = path.ends_with("draft/campaign.yaml");
-        assert_eq!(assert_agreement(&text, &path.display().to_string()), !draft, "{}", path.display());
+        let is_draft = path.ends_with("draft/campaign.yaml");
+        assert_eq!(assert_agreement(&text, &path.display().to_string()), !is_draft, "{}", path.display());
     }
 }
 

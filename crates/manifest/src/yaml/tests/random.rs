@@ -144,13 +144,13 @@ impl YamlDraft {
     /// Writes the value after a key or a dash, including the final line break.
     fn write_value(&mut self, indent: usize, depth: usize) {
         let inner = indent + 1 + self.chance.number_below(4);
-        let nested = depth < 4;
+        let can_nest = depth < 4;
         match self.chance.number_below(12) {
-            0 | 1 if nested => {
+            0 | 1 if can_nest => {
                 self.end_line();
                 self.write_map(inner, depth + 1);
             }
-            2 if nested => {
+            2 if can_nest => {
                 self.end_line();
                 self.write_list(inner, depth + 1);
             }
@@ -232,18 +232,18 @@ impl YamlDraft {
     }
 
     fn write_flow(&mut self, depth: usize) {
-        let list = self.chance.once_in(2);
-        self.text += if list { "[" } else { "{" };
+        let is_list = self.chance.once_in(2);
+        self.text += if is_list { "[" } else { "{" };
         for number in 0..self.chance.number_below(4) {
             if number > 0 {
                 self.text += self.chance.pick(&[", ", " , "]);
             }
-            if !list {
+            if !is_list {
                 let _ = write!(self.text, "k{number}: ");
             }
             if depth < 4 && self.chance.once_in(4) { self.write_flow(depth + 1) } else { self.write_inline() }
         }
-        self.text += if list { "]" } else { "}" };
+        self.text += if is_list { "]" } else { "}" };
     }
 
     /// Writes a text on separate lines, literal or folded, with any kind of ending.
