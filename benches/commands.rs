@@ -35,15 +35,16 @@ fn main() {
     let scene = Scene::new(rows, server, "unlimited");
     println!("{rows} recipients, SMS with five variables, medians of {rounds}\n");
     println!("{:<8} {:>10} {:>12} {:>10} {:>12} {:>10}", "", "time s", "rows/s", "CPU s", "CPU µs/row", "peak MiB");
-    measure_command(&scene, (rows, rounds), &["check", "bench.yaml"]);
+    measure_command(&scene, rows, rounds, &["check", "bench.yaml"]);
     print_medians("run", &[measure(scene.command(&["run", "bench.yaml", "--json"]), rows)]);
     scene.assert_all_accepted(rows);
     for command in RUN_COMMANDS {
-        measure_command(&scene, (rows, rounds), command);
+        measure_command(&scene, rows, rounds, command);
     }
 }
 
-fn measure_command(scene: &Scene, (rows, rounds): (u64, u64), command: &[&str]) {
+/// Runs a command once in each round, and prints the median figures.
+fn measure_command(scene: &Scene, rows: u64, rounds: u64, command: &[&str]) {
     let figures: Vec<Figures> = (0..rounds).map(|_| measure(scene.command(command), rows)).collect();
     print_medians(command[0], &figures);
 }

@@ -51,7 +51,7 @@ fn main() {
     );
 }
 
-/// Sends envelopes over one connection. After every hundredth envelope, it requests a status.
+/// Sends envelopes over one connection. After the first of every hundred envelopes, requests a status.
 fn send_envelopes(address: SocketAddr, connection: u64, envelopes: u64) {
     let mut stream = TcpStream::connect(address).expect("a connection");
     stream.set_nodelay(true).expect("a socket");

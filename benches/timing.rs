@@ -161,11 +161,11 @@ fn time_resumed_request(arrivals: &Arrivals, rows: u64) -> Duration {
     let scene = Scene::new(rows, arrivals.server, "unlimited");
     arrivals.take();
     let mut run = start_run(&scene);
-    // 100 messages per request.
+    // Each request contains 100 messages, so this is half of the requests.
     arrivals.wait_for((rows / 200) as usize);
     run.kill().expect("the run is still sending");
     run.wait().expect("the exit status");
-    // Requests in flight have been read by the time their connections are closed.
+    // Wait until the gateway has read the requests that were in flight, so that they are not measured.
     std::thread::sleep(Duration::from_millis(200));
     arrivals.take();
     let start = Instant::now();

@@ -94,7 +94,7 @@ pub(super) fn describe_counts(tests: &[TestResult]) -> String {
 
 /// The results as JSON, one object for each test.
 pub(super) fn tests_json(file: &Path, tests: &[TestResult]) -> Vec<Value> {
-    let test = |test: &TestResult| {
+    let to_json = |test: &TestResult| {
         json!({
             "file": file,
             "name": test.name,
@@ -102,7 +102,7 @@ pub(super) fn tests_json(file: &Path, tests: &[TestResult]) -> Vec<Value> {
             "outcome": outcome_word(test.outcome),
         })
     };
-    tests.iter().map(test).collect()
+    tests.iter().map(to_json).collect()
 }
 
 fn outcome_word(outcome: TestOutcome) -> &'static str {
@@ -197,8 +197,8 @@ pub(super) fn findings_from_failure(
     Ok(failure.findings)
 }
 
-/// The results as JUnit XML: a suite for each file, and a case for each test. Errors that do not belong to a test get
-/// a case of their own.
+/// The results as JUnit XML: a suite for each file, and a case for each test. The errors of a file that do not belong
+/// to a test share one additional case.
 fn render_junit(tested: &[TestedFile]) -> String {
     let mut suites = String::new();
     let (mut all, mut all_failed, mut all_skipped) = (0, 0, 0);

@@ -57,14 +57,14 @@ pub(super) async fn check_campaigns(context: &Context, args: CheckArgs) -> Resul
         }
         match check_file(context, &args, file).await {
             Ok(mut checked) => {
-                let fails = checked.findings.iter().any(Finding::is_error);
+                let has_errors = checked.findings.iter().any(Finding::is_error);
                 checked.findings = apply_strictness(checked.findings);
                 let survey = &checked.list.survey;
                 rows += survey.recipients;
                 parts += survey.parts;
                 survey.count_by_state().iter().for_each(|(state, count)| counts.add(state, count));
                 let is_distrusted = context.output.distrust_reason().is_some();
-                let title = report_title(file, &checked, ReportTrust { is_ready: !fails, is_distrusted });
+                let title = report_title(file, &checked, ReportTrust { is_ready: !has_errors, is_distrusted });
                 text.extend(render_report(title, &checked, columns));
                 tests.extend(tests_json(file, &checked.tests));
                 tested.push(TestedFile::new(file, std::mem::take(&mut checked.tests), &checked.findings));
@@ -145,11 +145,12 @@ fn list_fixable_files<'f>(findings: &[(&'f Path, Finding)]) -> Vec<&'f Path> {
     files
 }
 
-/// The balance and the cost of a campaign, as the gateway reports them: for the report, and for JSON.
+/// The balance of an account, as the gateway reports it, and the estimated cost of a campaign.
 struct OnlineCost {
     balance: Option<Balance>,
-    /// The cost of the messages.
+    /// The estimated cost of the messages.
     cost: Cost,
+    /// The same figures for JSON.
     figures: CostFigures,
 }
 
@@ -190,7 +191,7 @@ struct CheckReport {
     /// The results of the tests in the campaign files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tests: Vec<Value>,
-    /// The gateway's figures: one object for one file, otherwise an array in the order of the files.
+    /// Balances and estimated costs: one object for one file, otherwise an array in the order of the files.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "serialize_one_or_all")]
     online: Vec<CostFigures>,
     /// The fixes that `--fix` wrote, by file.
@@ -206,7 +207,7 @@ fn serialize_one_or_all<S: Serializer>(figures: &Vec<CostFigures>, serializer: S
     }
 }
 
-/// The check of one file.
+/// The result of the check of one file.
 struct FileCheck {
     findings: Vec<Finding>,
     list: ListSurvey,
@@ -222,7 +223,7 @@ struct FileCheck {
     /// Sample messages.
     samples: Vec<Sample>,
     inputs: Arc<Inputs>,
-    /// The gateway's figures, with `--online`.
+    /// The balance and the estimated cost, with `--online`.
     online: Option<OnlineCost>,
 }
 
@@ -249,11 +250,11 @@ async fn check_file(context: &Context, args: &CheckArgs, file: &Path) -> Result<
 /// the currencies differ.
 fn sum_costs(costs: &[(Option<Cost>, Option<String>)]) -> (Option<Amount>, Option<String>) {
     let Some((_, currency)) = costs.first() else { return (None, None) };
-    let price_parts = costs.iter().map(|(cost, other)| match cost {
-        Some(Cost::AtMost(cost)) if other == currency => Some(*cost),
+    let known_costs = costs.iter().map(|(cost, other_currency)| match cost {
+        Some(Cost::AtMost(cost)) if other_currency == currency => Some(*cost),
         _ => None,
     });
-    let cost = price_parts.sum::<Option<Amount>>();
+    let cost = known_costs.sum::<Option<Amount>>();
     (cost, currency.clone().filter(|_| cost.is_some()))
 }
 
@@ -298,7 +299,7 @@ fn not_ready_line(file: &Path, findings: &[Finding], is_strict: bool) -> StyledL
 
 /// The facts that limit the trust in a report.
 struct ReportTrust {
-    /// Whether the only errors are warnings that `--strict` turns into errors.
+    /// Whether the campaign has no errors, except warnings that `--strict` turns into errors.
     is_ready: bool,
     /// Whether the ledger cannot be trusted, so that the figures might be wrong.
     is_distrusted: bool,

@@ -195,7 +195,7 @@ async fn wait_for_second_interrupt(mut interrupt: watch::Receiver<Interrupt>) {
     }
 }
 
-/// Prints the entry that starts the connector with these arguments, for a client's configuration file.
+/// Prints the configuration of a client that starts this connector, or that connects to it over HTTP.
 fn print_config(context: &Context, args: &ConnectorArgs) -> Result<u8, CommandFailure> {
     let entry = match &args.origin {
         _ if args.stdio => build_client_entry(context, args)?,

@@ -243,9 +243,9 @@ fn template_prompt(profile: &Profile, change: TemplateChange<'_>) -> Confirmatio
     known.fold(prompt, |prompt, (name, value)| prompt.with_fact(name, value))
 }
 
-/// The maximum number of reasons for skipped recipients.
+/// The maximum number of reasons for skipped recipients that a prompt lists.
 const MAX_SKIP_REASONS: usize = 5;
-/// The maximum number of time zones.
+/// The maximum number of time zones that a prompt lists.
 const MAX_ZONES: usize = 3;
 /// The hours at which evening, night and day begin.
 const EVENING_HOUR: i8 = 20;
@@ -522,7 +522,7 @@ fn add_resources(prompt: &mut ConfirmationPrompt, inputs: &Inputs, profile: &Pro
     }
 }
 
-/// The maximum number of lines of a text.
+/// The maximum number of lines of a message text that a sample shows.
 const MAX_TEXT_LINES: usize = 12;
 
 /// Formats a message, channel by channel, without an indent.
@@ -597,6 +597,10 @@ mod tests {
         ] {
             assert_eq!(at(time), part, "{time}");
         }
+    }
+
+    #[test]
+    fn city_is_the_last_part_of_a_time_zone_name() {
         assert_eq!(format_zone_city("America/Argentina/Buenos_Aires"), "Buenos Aires");
     }
 

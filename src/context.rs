@@ -167,9 +167,9 @@ impl Context {
     }
 
     async fn open_ledger_of_run(&self, run: &str) -> Result<Arc<dyn Ledger>, CommandFailure> {
-        let none = || Error::NoSuchRun { name: run.to_owned(), near: None };
+        let no_such_run = || Error::NoSuchRun { name: run.to_owned(), near: None };
         self.note_system_ledger()?;
-        Ok(self.open_existing_ledger().await?.ok_or_else(none)?)
+        Ok(self.open_existing_ledger().await?.ok_or_else(no_such_run)?)
     }
 
     /// Creates the state folder if it does not exist, and returns the path of the folder.
@@ -225,15 +225,15 @@ enum LedgerTarget {
 
 /// The ledger as `doctor` finds it.
 pub(super) enum FoundLedger {
-    /// There is none yet.
+    /// The ledger does not exist yet.
     Missing,
     /// A file of an earlier version, which was not opened, because that would upgrade it.
     Older,
     /// An open ledger.
     Usable {
         ledger: Arc<dyn Ledger>,
-        /// Whether it is a database with the tables of an earlier version.
-        older_tables: bool,
+        /// Whether the ledger is a database with the tables of an earlier version.
+        has_older_tables: bool,
     },
 }
 
@@ -270,9 +270,9 @@ impl Context {
 
     /// Creates a backup of the ledger.
     pub(super) async fn back_up_ledger(&self, folder: &Path) -> Result<CopiedLedger, CommandFailure> {
-        let none = || Err(CommandFailure::invalid(format!("no ledger yet in `{}`", self.ledger_location()?)));
+        let no_ledger = || Err(CommandFailure::invalid(format!("no ledger yet in `{}`", self.ledger_location()?)));
         Ok(match self.ledger_target()? {
-            LedgerTarget::File(path) if !ledger_exists(&path)? => return none(),
+            LedgerTarget::File(path) if !ledger_exists(&path)? => return no_ledger(),
             LedgerTarget::File(path) => {
                 let ledger = SqliteLedger::open(&path, Timestamp::now).await?;
                 let result = ledger.write_backup(folder).await;
@@ -281,7 +281,7 @@ impl Context {
             }
             LedgerTarget::Shared(address) => {
                 let Some(ledger) = PostgresLedger::open_existing(&address, &self.state_folder()?).await? else {
-                    return none();
+                    return no_ledger();
                 };
                 let result = ledger.write_backup(folder).await;
                 ledger.close().await;
@@ -332,15 +332,15 @@ impl Context {
             LedgerTarget::File(path) => {
                 let ledger = SqliteLedger::open(&path, Timestamp::now).await?.with_patience(LOCK_TIMEOUT);
                 ledger.ensure_newest()?;
-                Ok(FoundLedger::Usable { ledger: self.ledgers.register(ledger), older_tables: false })
+                Ok(FoundLedger::Usable { ledger: self.ledgers.register(ledger), has_older_tables: false })
             }
             LedgerTarget::Shared(address) => {
                 let Some(ledger) = PostgresLedger::open_existing(&address, &self.state_folder()?).await? else {
                     return Ok(FoundLedger::Missing);
                 };
                 ledger.ensure_newest()?;
-                let older_tables = ledger.has_older_tables();
-                Ok(FoundLedger::Usable { ledger: self.ledgers.register(ledger.without_new_mark()), older_tables })
+                let has_older_tables = ledger.has_older_tables();
+                Ok(FoundLedger::Usable { ledger: self.ledgers.register(ledger.without_new_mark()), has_older_tables })
             }
         }
     }
@@ -449,20 +449,20 @@ impl Context {
     /// # Errors
     /// If it is unknown whether the ledger exists: a wrong "nothing was sent" might cause a second message.
     pub(super) async fn open_existing_ledger(&self) -> Result<Option<Arc<dyn Ledger>>, CommandFailure> {
-        let (ledger, distrusted, copies) = match self.ledger_target()? {
+        let (ledger, defect, copies) = match self.ledger_target()? {
             LedgerTarget::File(path) => self.open_existing_ledger_file(path).await?,
             LedgerTarget::Shared(address) => match PostgresLedger::open_existing(&address, &self.state_folder()?)
                 .await?
             {
                 Some(ledger) => {
-                    let (stale, copies) = (ledger.ensure_newest().err(), ledger.list_stray_copies().await?);
-                    (Some(self.ledgers.register(ledger)), stale, copies)
+                    let (defect, copies) = (ledger.ensure_newest().err(), ledger.list_stray_copies().await?);
+                    (Some(self.ledgers.register(ledger)), defect, copies)
                 }
                 None => (None, None, SqliteLedger::list_copies_without_ledger(&self.state_folder()?.join(LEDGER_FILE))),
             },
         };
-        if let Some(reason) = distrusted {
-            self.output.warn_untrusted_ledger(&self.output.explain_error(&reason.into()).to_single_line());
+        if let Some(defect) = defect {
+            self.output.warn_untrusted_ledger(&self.output.explain_error(&defect.into()).to_single_line());
         }
         if let Some(sign) = find_stray_runs(copies).into_iter().next() {
             (self.observer)(RunEvent::Contradicted(sign));
@@ -479,8 +479,8 @@ impl Context {
         match std::fs::metadata(&path) {
             Ok(_) => {
                 let ledger = SqliteLedger::open(&path, Timestamp::now).await?.with_patience(LOCK_TIMEOUT);
-                let (unsound, copies) = (ledger.find_defect().await, ledger.list_stray_copies().await?);
-                Ok((Some(self.ledgers.register(ledger)), unsound, copies))
+                let (defect, copies) = (ledger.find_defect().await, ledger.list_stray_copies().await?);
+                Ok((Some(self.ledgers.register(ledger)), defect, copies))
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 ledger_exists(&path)?;
@@ -532,8 +532,8 @@ fn ledger_exists(path: &Path) -> Result<bool, LedgerError> {
     SqliteLedger::detect_deletion(path).map_or(Ok(path.exists()), Err)
 }
 
-/// Finds the latest live run, other than single operations, in the ledger file at `path`. Only this user wrote to this
-/// file, before the machine had a system ledger.
+/// Finds the latest live run, other than single operations, in the ledger file at `path`. The file is the user's own
+/// ledger from the time before the machine had a system ledger.
 async fn find_live_run(path: &Path) -> Result<Option<String>, CommandFailure> {
     if !ledger_exists(path)? {
         return Ok(None);
@@ -552,8 +552,8 @@ fn piped_input() -> Option<Box<dyn Read + Send>> {
 }
 
 impl Context {
-    /// Fetches the list of a campaign from a URL, a database or a program if `fetch` is set, and otherwise returns the
-    /// inputs unchanged. A signal ends the fetch.
+    /// Fetches the list of a campaign from a URL, a database, a program or an earlier run if `fetch` is set. Otherwise,
+    /// returns the inputs unchanged. A signal ends the fetch.
     pub(super) async fn fetch_list(
         &self,
         inputs: Arc<Inputs>,

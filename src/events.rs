@@ -86,7 +86,7 @@ fn show_event(output: &Output, event: RunEvent) {
         RunEvent::PutAside { sign, aside } => {
             output.print_note(&format!("{sign}, so the file was renamed to `{aside}`"));
         }
-        RunEvent::ResultsKept(kept) => output.print_note(&describe_results_backup(&kept)),
+        RunEvent::ResultsKept(backup) => output.print_note(&describe_results_backup(&backup)),
         RunEvent::WaitingToAsk(wait) => {
             output.print_note(&format!("waiting {}: {}", format_duration(wait.time), wait.reason.describe()));
         }
@@ -168,7 +168,7 @@ pub(super) fn describe_reconciliation(reconciliation: &Reconciliation) -> String
     }
     let parts = [
         (found, "sent"),
-        // The name of the state: the gateway may have accepted these messages, and failed to deliver them.
+        // The name of the state: the gateway might have accepted these messages and failed to deliver them.
         (failed, RowState::Failed.name()),
         (not_found, "not found"),
         (unresolved, "unresolved"),

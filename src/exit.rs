@@ -168,8 +168,8 @@ pub(super) fn more_severe_code(one: u8, other: u8) -> u8 {
 }
 
 /// The exit code of `run` for the current state of a run.
-pub(super) fn exit_code_of_run(run: &Run, counts: &StateCounts, owned: bool) -> u8 {
-    match (owned, run.progress) {
+pub(super) fn exit_code_of_run(run: &Run, counts: &StateCounts, is_owned: bool) -> u8 {
+    match (is_owned, run.progress) {
         (true, _) => BUSY,
         // An abandoned run keeps its exit code, because no command resumes it.
         (false, RunProgress::Finished) if run.stop_reason.is_some() => exit_code_of_end(run.stop, counts),
@@ -179,7 +179,7 @@ pub(super) fn exit_code_of_run(run: &Run, counts: &StateCounts, owned: bool) -> 
             // The planned rows of a replaced run will not be sent.
             let planned = counts.get(RowState::Planned);
             counts.shift(RowState::Planned, RowState::Skipped, planned);
-            // Other workers are responsible for the rows that they are sending.
+            // In a shared run, each process is responsible for the rows that it is sending.
             let sending = if run.shared { counts.get(RowState::Sending) } else { 0 };
             counts.shift(RowState::Sending, RowState::Skipped, sending);
             exit_code_of_end(None, &counts)
@@ -187,8 +187,8 @@ pub(super) fn exit_code_of_run(run: &Run, counts: &StateCounts, owned: bool) -> 
     }
 }
 
-/// The exit code of a run after `reconcile` or `resolve`. If the results could not be updated, this is the code of a
-/// storage failure.
+/// The exit code of a run after `reconcile`, `resolve` or `stop --for-good`. If the results could not be updated, this
+/// is the code of a storage failure. A reopened run has the code of a stopped run.
 pub(super) fn exit_code_of_released_run(released: &ReleasedRun) -> u8 {
     match released.stale_results {
         Some(StaleResults::Failed(_)) => STORAGE,

@@ -18,7 +18,7 @@ use campaign_core::finding::{Finding, apply_fixes};
 use campaign_core::private;
 use campaign_manifest::{conceal_file_secrets, fix_campaign_text};
 
-/// The maximum number of rounds. A later round fixes findings that others had hidden.
+/// The maximum number of rounds. A later round fixes mistakes that earlier mistakes had hidden.
 const MAX_ROUNDS: usize = 10;
 /// The number of unchanged lines around a change.
 const CONTEXT_LINES: usize = 3;
@@ -92,8 +92,8 @@ fn find_fixes(context: &Context, args: &CheckArgs) -> Result<Vec<FixedFile>, Com
     Ok(files.into_values().collect())
 }
 
-/// Applies the fixes of these findings to the text of a file, without writing the file. Returns `None` if the file has
-/// changed since the findings were made.
+/// Applies the fixes of these findings to the text of a file, without writing the file. Returns `None` if the fixes
+/// change nothing, or if the file cannot be read or has changed since the findings were made.
 fn fix_file(path: &Path, is_campaign: bool, findings: &[Finding]) -> Option<FixedFile> {
     let before = fs::read_to_string(path).ok()?;
     let placed = findings.iter().filter_map(Finding::placed_fix).filter(|(place, _)| place.source.path() == path);
@@ -210,9 +210,9 @@ fn push_diff_operation(text: &mut StyledText, operation: &DiffOp, old: &[&str], 
 
 /// Splits a line into parts, and flags the parts that are missing from the other line.
 fn diff_words(line: &str, other: &str) -> Vec<(bool, String)> {
-    let (words, others) = (split_words(line), split_words(other));
+    let (words, other_words) = (split_words(line), split_words(other));
     let mut parts: Vec<(bool, String)> = Vec::new();
-    for operation in capture_diff_slices(Algorithm::Myers, &others, &words) {
+    for operation in capture_diff_slices(Algorithm::Myers, &other_words, &words) {
         let part = words[operation.new_range()].concat();
         if !part.is_empty() {
             parts.push((!matches!(operation, DiffOp::Equal { .. }), part));

@@ -158,9 +158,9 @@ pub(super) fn add_samples(text: &mut StyledText, samples: &[Sample], columns: us
         for stage in &sample.content.stages {
             let Some((_, message)) = stage.texts().find(|(field, _)| field.key == "message") else { continue };
             let start = format!("{row:<width$}  {:<name_width$} │ ", stage.channel().name());
-            let left = columns.saturating_sub(start.chars().count() + 4).max(MIN_MESSAGE_WIDTH);
+            let message_width = columns.saturating_sub(start.chars().count() + 4).max(MIN_MESSAGE_WIDTH);
             let message = escape_to_one_line(message);
-            let shortened = console::truncate_str(&message, left, "…").into_owned();
+            let shortened = console::truncate_str(&message, message_width, "…").into_owned();
             text.push(StyledLine::new([dim(start), plain(shortened)]).with_indent(4).unbroken());
             row = String::new();
         }

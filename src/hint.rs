@@ -143,7 +143,7 @@ fn accept_duplicates_hint(number: u64) -> String {
     format!("to accept possible duplicates, add `--i-accept-duplicates {number}`")
 }
 
-/// The remedy for an inquiry that failed. `None` if the gateway refused the inquiry.
+/// The remedy for an inquiry that failed. `None` if the gateway rejected the inquiry.
 fn unanswered_hint(gateway: &str, cause: FailureCause, reason: &str) -> Option<String> {
     Some(match cause {
         FailureCause::KeyRefused => format!("check the API key of `{gateway}` with the provider"),
@@ -154,7 +154,7 @@ fn unanswered_hint(gateway: &str, cause: FailureCause, reason: &str) -> Option<S
     })
 }
 
-/// The remedy for a failed connection. For a loopback address, the remedy is to start the sandbox.
+/// The remedy for a failed connection. If this machine refused the connection, the remedy is to start the sandbox.
 fn connection_hint(gateway: &str, reason: &str) -> String {
     match is_refused_locally(reason) {
         true => START_SANDBOX.to_owned(),

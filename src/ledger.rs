@@ -75,7 +75,7 @@ async fn report_ledger_check(context: &Context) -> Result<u8, CommandFailure> {
     let CheckedLedger { runs, rows, problems } = check_ledger(ledger.as_ref()).await?;
     let code = if problems.is_empty() { exit::SUCCESS } else { exit::STORAGE };
     if context.output.json {
-        let problem = |problem: &LedgerProblem| {
+        let problem_json = |problem: &LedgerProblem| {
             let LedgerProblem { run, what, kind } = problem;
             let mut object = json!({ "run": run, "what": what });
             if let Some(kind) = kind {
@@ -84,7 +84,7 @@ async fn report_ledger_check(context: &Context) -> Result<u8, CommandFailure> {
             object
         };
         let mut object = json!({
-            "runs": runs, "rows": rows, "problems": problems.iter().map(problem).collect::<Vec<_>>(), "exit": code,
+            "runs": runs, "rows": rows, "problems": problems.iter().map(problem_json).collect::<Vec<_>>(), "exit": code,
         });
         if code == exit::STORAGE {
             object["error"] = "some ledger records are damaged".into();

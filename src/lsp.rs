@@ -325,8 +325,8 @@ fn read_messages(events: &Sender<Event>) {
             // Without a valid header, it is unknown where the next message begins.
             Ok(None) | Err(_) => Event::Closed,
         };
-        let ends = matches!(event, Event::Closed);
-        if events.send(event).is_err() || ends {
+        let is_end = matches!(event, Event::Closed);
+        if events.send(event).is_err() || is_end {
             return;
         }
     }
@@ -359,8 +359,8 @@ fn read_message(input: &mut impl BufRead) -> io::Result<Option<Result<Message, S
         return Ok(Some(Err("the message is not an object".to_owned())));
     }
     // Only the position of the error is reported, because the content might be personal data.
-    let at = |error: serde_json::Error| format!("line {}, column {}", error.line(), error.column());
-    Ok(Some(serde_json::from_slice(&content).map_err(at)))
+    let describe_position = |error: serde_json::Error| format!("line {}, column {}", error.line(), error.column());
+    Ok(Some(serde_json::from_slice(&content).map_err(describe_position)))
 }
 
 /// Checks lists, one after another.

@@ -46,15 +46,15 @@ pub(super) fn parse_region(typed: Option<&str>) -> Result<Option<Region>, Comman
 /// named campaign or of all campaigns.
 ///
 /// # Errors
-/// If the text is not a phone number, or is a national number whose country is ambiguous.
+/// If the text is not a phone number, is a national number whose country is ambiguous, or the ledger cannot be read.
 pub(super) async fn parse_number_with_campaign_region(
     context: &Context,
     typed: &SecretString,
     region_option: Option<&str>,
     campaign: Option<&str>,
 ) -> Result<Phone, CommandFailure> {
-    let national = matches!(parse_phone_number(typed.expose_secret(), None), Err(PhoneProblem::National));
-    if region_option.is_some() || !national {
+    let is_national = matches!(parse_phone_number(typed.expose_secret(), None), Err(PhoneProblem::National));
+    if region_option.is_some() || !is_national {
         return parse_number(typed, region_option);
     }
     let regions = load_regions(context, campaign).await?;

@@ -218,8 +218,8 @@ impl Output {
     }
 
     /// Shows a spinner with a text such as "Reading the list…" until the returned value is dropped.
-    pub(super) fn show_spinner(&self, words: &'static str) -> Option<LiveLine> {
-        (self.progress_form() == ProgressForm::Bar).then(|| progress::show_spinner(words))
+    pub(super) fn show_spinner(&self, text: &'static str) -> Option<LiveLine> {
+        (self.progress_form() == ProgressForm::Bar).then(|| progress::show_spinner(text))
     }
 
     /// Whether standard error has colours.
@@ -248,10 +248,10 @@ impl Output {
 
     /// Returns the form in which progress is shown in this environment.
     pub(super) fn progress_form(&self) -> ProgressForm {
-        let terminal = io::stderr().is_terminal();
+        let is_terminal = io::stderr().is_terminal();
         match self.progress {
             ProgressForm::Auto if self.quiet || self.json => ProgressForm::None,
-            ProgressForm::Auto | ProgressForm::Bar if terminal => ProgressForm::Bar,
+            ProgressForm::Auto | ProgressForm::Bar if is_terminal => ProgressForm::Bar,
             ProgressForm::Auto | ProgressForm::Bar => ProgressForm::Lines,
             form => form,
         }
@@ -318,10 +318,10 @@ pub(super) enum RowSyntax {
 /// A writer for rows. A pipe or file gets every byte; a terminal gets escaped text, so that no cell can control it.
 pub(super) struct RowOutput<W> {
     out: W,
-    terminal: bool,
+    is_terminal: bool,
     syntax: RowSyntax,
     /// Whether a quoted cell of the CSV is open.
-    quoted: bool,
+    is_quoted: bool,
     /// The first bytes of an incomplete character.
     pending: Vec<u8>,
 }
@@ -330,14 +330,14 @@ impl RowOutput<Stdout> {
     /// Creates an output that writes rows to standard output.
     pub(super) fn stdout(syntax: RowSyntax) -> Self {
         let out = io::stdout();
-        let terminal = out.is_terminal();
-        Self::new(out, terminal, syntax)
+        let is_terminal = out.is_terminal();
+        Self::new(out, is_terminal, syntax)
     }
 }
 
 impl<W: Write> RowOutput<W> {
-    fn new(out: W, terminal: bool, syntax: RowSyntax) -> Self {
-        Self { out, terminal, syntax, quoted: false, pending: Vec::new() }
+    fn new(out: W, is_terminal: bool, syntax: RowSyntax) -> Self {
+        Self { out, is_terminal, syntax, is_quoted: false, pending: Vec::new() }
     }
 
     fn escape(&mut self, text: &str) -> String {
@@ -346,10 +346,10 @@ impl<W: Write> RowOutput<W> {
         }
         let mut escaped = String::with_capacity(text.len());
         for c in text.chars() {
-            self.quoted ^= c == '"';
+            self.is_quoted ^= c == '"';
             match c {
                 // The end of a row, not a line break within a cell.
-                '\n' if !self.quoted => escaped.push(c),
+                '\n' if !self.is_quoted => escaped.push(c),
                 ' '..='~' => escaped.push(c),
                 c => escaped.push_str(&escape_to_one_line(c.encode_utf8(&mut [0; 4]))),
             }
@@ -360,7 +360,7 @@ impl<W: Write> RowOutput<W> {
 
 impl<W: Write> Write for RowOutput<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if !self.terminal {
+        if !self.is_terminal {
             return self.out.write(bytes);
         }
         self.pending.extend_from_slice(bytes);
@@ -390,8 +390,8 @@ mod tests {
 
     const CSV: &str = "row,error\n2,\"x\nINFO \"\"fake\"\", Київ\"\n3,\u{1b}[2J\u{202e}\n";
 
-    fn write_in_chunks(terminal: bool, syntax: RowSyntax, text: &str, chunk: usize) -> String {
-        let mut screen = RowOutput::new(Vec::new(), terminal, syntax);
+    fn write_in_chunks(is_terminal: bool, syntax: RowSyntax, text: &str, chunk: usize) -> String {
+        let mut screen = RowOutput::new(Vec::new(), is_terminal, syntax);
         text.as_bytes().chunks(chunk).for_each(|bytes| screen.write_all(bytes).unwrap());
         String::from_utf8(screen.out).unwrap()
     }

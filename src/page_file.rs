@@ -110,16 +110,16 @@ fn opener_command(path: &PathBuf) -> Option<Command> {
         command.arg("url.dll,FileProtocolHandler");
         command
     } else {
-        let screen = ["WAYLAND_DISPLAY", "DISPLAY"]
+        let has_display = ["WAYLAND_DISPLAY", "DISPLAY"]
             .iter()
             .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
-        screen.then(|| Command::new("xdg-open"))?
+        has_display.then(|| Command::new("xdg-open"))?
     };
     command.arg(path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     Some(command)
 }
 
-/// Starts the command. The command might run until the browser exits.
+/// Starts the command, and waits briefly in case it fails. The command might run until the browser exits.
 async fn start_opener(mut command: Command) -> Result<(), String> {
     let program = command.as_std().get_program().to_string_lossy().into_owned();
     let mut child = command.spawn().map_err(|error| format!("`{program}` cannot be started: {error}"))?;

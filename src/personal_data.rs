@@ -127,7 +127,7 @@ fn messages_text(
     text
 }
 
-/// The rows of other numbers that contain a number, by run.
+/// The rows of other numbers that contain this number in another column, as JSON, by run.
 fn elsewhere_json(elsewhere: &[(String, RoaringBitmap)]) -> Value {
     elsewhere.iter().map(|(run, rows)| json!({ "run": run, "rows": rows.iter().collect::<Vec<u32>>() })).collect()
 }
@@ -143,7 +143,7 @@ fn describe_other_rows(rows: &RoaringBitmap) -> String {
 }
 
 /// Formats a message from the columns of the results: run, row, state and times.
-fn message_spans(row: &Value, live: bool) -> Vec<Span> {
+fn message_spans(row: &Value, is_live: bool) -> Vec<Span> {
     let cell = |name: &str| row[name].as_str().unwrap_or_default();
     let state = RowState::from_name(cell("state")).map(status::state_span);
     let channel = match cell("delivered_by") {
@@ -158,7 +158,7 @@ fn message_spans(row: &Value, live: bool) -> Vec<Span> {
     if !channel.is_empty() {
         parts.push(vec![plain(channel)]);
     }
-    if !live {
+    if !is_live {
         parts.push(vec![plain("rehearsal")]);
     }
     let delivered = match cell("delivered_at_is") {
@@ -176,7 +176,7 @@ fn message_spans(row: &Value, live: bool) -> Vec<Span> {
     join_spans(parts, " · ")
 }
 
-/// The data that this program cannot remove.
+/// The data that `forget` cannot remove.
 const NOT_REMOVED_BY_FORGET: &str = "the lists that the number came from, files written by `results --out`, `--excel` or `--people`, backups \
                        of the state folder, and data stored by the gateway";
 
@@ -297,7 +297,7 @@ fn describe_forgotten_recipient(context: &Context, phone: Phone, forgotten: Forg
     text + &format!("next: {}\n", context.output.command(format!("find +{phone}")))
 }
 
-/// The data that this program cannot remove.
+/// The data that `purge` does not remove.
 const NOT_REMOVED_BY_PURGE: &str = "your results files, also of dry runs, the lists that recipients came from, backups of the state folder, and data \
                        stored by the gateway";
 
@@ -311,8 +311,8 @@ pub(super) async fn purge_runs(context: &Context, args: &PurgeArgs) -> Result<u8
     if !old.purgeable.is_empty() && !args.yes {
         confirm_purge(context, before, &old).await?;
     }
-    let ordered: Vec<Run> = old.purgeable.iter().map(|view| view.run.clone()).collect();
-    let blocked = campaign_runs::purge_runs(&context.adapters(ledger)?, ordered).await?;
+    let purgeable: Vec<Run> = old.purgeable.iter().map(|view| view.run.clone()).collect();
+    let blocked = campaign_runs::purge_runs(&context.adapters(ledger)?, purgeable).await?;
     old.purgeable.retain(|view| !blocked.iter().any(|(run, _)| *run == view.run.name()));
     old.kept.extend(blocked);
     report_purge(context, before, &old)

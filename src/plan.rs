@@ -192,8 +192,8 @@ pub(super) async fn approve_plan(context: &Context, args: &ApproveArgs) -> Resul
     };
     // Without a terminal, the key alone approves the plan. At a terminal, the key's owner sees the plan and confirms
     // it.
-    let agreed = key.is_some() && !context.output.can_ask();
-    let consent = consent::choose_consent(&context.output, agreed);
+    let is_confirmed = key.is_some() && !context.output.can_ask();
+    let consent = consent::choose_consent(&context.output, is_confirmed);
     let approval = campaign_runs::approve_plan(&adapters, &review, key.as_ref(), standing, consent.as_ref()).await?;
     report_approval(context, &review, &approval, key.is_some());
     Ok(exit::SUCCESS)
@@ -238,8 +238,8 @@ fn report_approval(context: &Context, review: &PlanReview, approval: &Approval, 
 
 /// Creates a key pair: the private key in a new file, and the public key for the profile.
 fn create_key_pair(context: &Context, name: &str) -> Result<u8, CommandFailure> {
-    let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
-    if name.is_empty() || name.starts_with('-') || !name.chars().all(fits) {
+    let is_allowed = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
+    if name.is_empty() || name.starts_with('-') || !name.chars().all(is_allowed) {
         return Err(CommandFailure::invalid(format!(
             "{} is not a valid key name: use letters, digits, `-` and `_`",
             quote_for_shell(name)

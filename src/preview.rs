@@ -24,10 +24,10 @@ use campaign_runs::{
 };
 use campaign_server::web::files::{MessageSelection, PreviewPage, render_preview_page};
 
-/// The number of rows that are shown without `--rows`.
+/// The number of rows that are shown without `--rows` and `--first`.
 const DEFAULT_SAMPLES: usize = 3;
 
-/// The number of messages on a page without `--rows`, and the maximum.
+/// The number of rows on a page without `--rows` and `--first`, and the maximum.
 const DEFAULT_PAGE_SAMPLES: usize = 20;
 const MAX_PAGE_SAMPLES: usize = 1000;
 
@@ -56,7 +56,7 @@ pub(super) async fn preview_messages(context: &Context, args: PreviewArgs) -> Re
     Ok(exit::SUCCESS)
 }
 
-/// Writes the first messages and the findings of `check` as a page.
+/// Writes the selected messages, or else the first ones, and the findings of `check` as a page.
 async fn write_preview_page(context: &Context, args: PreviewArgs, path: PathBuf) -> Result<u8, CommandFailure> {
     check_page_path(&path)?;
     let inputs = context.load_campaign(&args.file, args.gateway.as_deref())?;
@@ -69,7 +69,7 @@ async fn write_preview_page(context: &Context, args: PreviewArgs, path: PathBuf)
     drop(waiting);
     context.output.add_hint(&mut checked);
     let rows = select_rows(&args.which, &checked.list)?;
-    let (opens, place) = (args.page.open, path.clone());
+    let (must_open, place) = (args.page.open, path.clone());
     let next = context.output.command(send_arguments(&inputs.campaign, args.gateway.as_deref()));
     let rendering = run_blocking(move || {
         let (findings, list, cost) = (checked.findings.as_slice(), &checked.list, checked.cost.as_ref());
@@ -86,7 +86,7 @@ async fn write_preview_page(context: &Context, args: PreviewArgs, path: PathBuf)
         let rows = format_count(row_count as u64, "row");
         context.output.print_done(format!("{rows} written to {}\nnext: {next}\n", place.display()), exit::SUCCESS);
     }
-    if opens {
+    if must_open {
         open_page(&context.output, &place).await;
     }
     Ok(exit::SUCCESS)

@@ -37,9 +37,9 @@ pub(super) struct ProgressReporter {
 
 enum ProgressDisplay {
     Bar(LiveLine),
-    /// Lines, with the time of the last one.
+    /// Lines, with the time of the last line.
     Lines(Mutex<Instant>),
-    /// Objects, with the time of the last one with counts.
+    /// JSON objects, with the time of the last object that had counts.
     Json(Mutex<Instant>),
     Nothing,
 }
@@ -62,7 +62,7 @@ impl ProgressReporter {
         match event {
             DeliveryEvent::Settled { counts } => {
                 sending.update_counts(Instant::now(), counts);
-                return self.draw_bar(&sending);
+                return self.show_counts(&sending);
             }
             DeliveryEvent::Waiting { .. } | DeliveryEvent::Asking { .. } => {
                 sending.pause();
@@ -90,7 +90,8 @@ impl ProgressReporter {
         }
     }
 
-    fn draw_bar(&self, sending: &SendingProgress) {
+    /// Shows the counts: updates the bar, or prints a line or an object if the interval since the last one has passed.
+    fn show_counts(&self, sending: &SendingProgress) {
         match &self.display {
             ProgressDisplay::Bar(line) => {
                 let bar = line.bar();
@@ -128,11 +129,11 @@ impl ProgressReporter {
 /// Whether the interval since the last output has passed. If so, resets the time of the last output.
 fn reset_if_due(last: &Mutex<Instant>, every: Duration) -> bool {
     let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-    let due = last.elapsed() >= every;
-    if due {
+    let is_due = last.elapsed() >= every;
+    if is_due {
         *last = Instant::now();
     }
-    due
+    is_due
 }
 
 /// Describes an event without counts; a `Settled` event has an empty description.
@@ -201,21 +202,21 @@ fn message_spans(sending: &SendingProgress, columns: usize) -> Vec<Span> {
         rate.map(plain),
         left.map(dim),
     ];
-    let room = columns.saturating_sub(1 + if columns >= 80 { BAR_CELLS } else { columns / 5 });
-    for dropped in [4, 1, 5, 2, 3] {
+    let available_width = columns.saturating_sub(1 + if columns >= 80 { BAR_CELLS } else { columns / 5 });
+    for index in [4, 1, 5, 2, 3] {
         let width: usize = arrange_spans(&parts).iter().map(|span| display_width(&span.plain_text())).sum();
-        if width <= room {
+        if width <= available_width {
             break;
         }
-        parts[dropped] = None;
+        parts[index] = None;
     }
     arrange_spans(&parts)
 }
 
 fn arrange_spans([place, counts @ .., rate, left]: &[Option<Span>; 6]) -> Vec<Span> {
     let counts = join_spans(counts.iter().flatten().map(|count| vec![count.clone()]), " · ");
-    let alone = |part: &Option<Span>| part.iter().cloned().collect::<Vec<_>>();
-    let parts = [alone(place), counts, alone(rate), alone(left)];
+    let to_spans = |part: &Option<Span>| part.iter().cloned().collect::<Vec<_>>();
+    let parts = [to_spans(place), counts, to_spans(rate), to_spans(left)];
     join_spans(parts.into_iter().filter(|part| !part.is_empty()), "  ")
 }
 
@@ -295,11 +296,11 @@ fn show_bar(bar: ProgressBar) -> LiveLine {
 }
 
 /// Shows a spinner with a text until the line is dropped or replaced.
-pub(super) fn show_spinner(words: &'static str) -> LiveLine {
+pub(super) fn show_spinner(text: &'static str) -> LiveLine {
     let style =
         ProgressStyle::with_template("{spinner:.cyan} {msg}").unwrap_or_else(|_| ProgressStyle::default_spinner());
     let line = show_bar(
-        ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_style(style).with_message(words),
+        ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_style(style).with_message(text),
     );
     if let Ok(runtime) = Handle::try_current() {
         let bar = Arc::clone(&line.0);

@@ -15,7 +15,7 @@ use super::text::{Span, SpanMeaning, StyledLine, StyledText, dim, plain, span, s
 use campaign_core::finding::escape_controls;
 use campaign_runs::run_blocking;
 
-/// The beginning of the message that the operator did not confirm.
+/// The beginning of the message that says that the operator did not confirm.
 pub(super) const CANCELLED: &str = "Cancelled. ";
 
 /// The width of the label of a fact.
@@ -28,7 +28,7 @@ const INDENT: usize = 2;
 pub(super) enum ExpectedAnswer {
     /// The word `yes`.
     Yes,
-    /// A word.
+    /// Another word, such as `weaken`.
     Word(&'static str),
     /// The number of affected recipients or entries.
     Number(u64),
@@ -44,7 +44,7 @@ pub(super) struct ConfirmationPrompt {
     /// The effect of the answer, such as `send`.
     action: String,
     /// The effect of Enter.
-    otherwise: &'static str,
+    enter_action: &'static str,
 }
 
 impl ExpectedAnswer {
@@ -73,12 +73,12 @@ impl ConfirmationPrompt {
     /// Creates a prompt with a title. The operator types `answer` to confirm the action.
     pub(super) fn new(title: impl Into<String>, answer: ExpectedAnswer, action: impl Into<String>) -> Self {
         let (title, action) = (title.into(), action.into());
-        Self { title, facts: StyledText::new(), notes: StyledText::new(), answer, action, otherwise: "cancel" }
+        Self { title, facts: StyledText::new(), notes: StyledText::new(), answer, action, enter_action: "cancel" }
     }
 
     /// Sets the text that says what Enter does, such as "cancel".
     pub(super) fn with_enter_action(self, enter_action: &'static str) -> Self {
-        Self { otherwise: enter_action, ..self }
+        Self { enter_action, ..self }
     }
 
     /// Adds a fact with its label.
@@ -136,7 +136,7 @@ impl ConfirmationPrompt {
             }
         }
         text.add_blank();
-        let (what, action, otherwise) = (self.answer.describe(), &self.action, self.otherwise);
+        let (what, action, otherwise) = (self.answer.describe(), &self.action, self.enter_action);
         let prompt = [plain("Type "), strong(what), plain(format!(" to {action}, or press Enter to {otherwise}:"))];
         text.push(StyledLine::new(prompt).with_indent(INDENT));
         text
@@ -155,7 +155,7 @@ impl ConfirmationPrompt {
 /// reports that nothing changed.
 ///
 /// # Errors
-/// If the process has no terminal, or the operator typed something else.
+/// If the command cannot ask, without a terminal or with `--json`, or if the operator typed something else.
 pub(super) async fn require_confirmation(
     output: &Output,
     prompt: ConfirmationPrompt,
@@ -203,7 +203,7 @@ async fn read_line(prompt: String) -> Result<String, campaign_runs::Error> {
 /// Prints a prompt, and reads the line that the operator types after it without showing the line.
 ///
 /// # Errors
-/// If standard input is not a terminal.
+/// If standard input is not a terminal, or the typed text is not UTF-8.
 #[cfg(unix)]
 pub(super) async fn read_hidden_line(prompt: &'static str) -> Result<io::Result<String>, campaign_runs::Error> {
     run_blocking(move || {

@@ -100,8 +100,8 @@ async fn default_report_path(ledger: &dyn Ledger, run: &Run) -> Result<PathBuf, 
     Ok(place)
 }
 
-/// Loads the first messages of a run that still has copies of its inputs. Runs of lookups, code calls and single
-/// messages have no such messages.
+/// Loads the first messages of a run that still has copies of its inputs. Returns `None` for a purged run, and for the
+/// shared runs of lookups, code calls and single messages.
 async fn load_first_messages(
     ledger: &dyn Ledger,
     report: &RunReport,

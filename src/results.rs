@@ -119,9 +119,9 @@ impl ResultsArgs {
 /// Prints one object with all rows, without loading them all into memory.
 async fn print_json(output: &Output, run: &Run, results: &RunResults<'_>) -> Result<u8, CommandFailure> {
     let mut out = BufWriter::new(RowOutput::stdout(RowSyntax::Json));
-    let unwritten = |error| ResultsError::Write { path: PathBuf::from("standard output"), error };
+    let write_failure = |error| ResultsError::Write { path: PathBuf::from("standard output"), error };
     let header =
-        write!(out, "{{\"version\":{JSON_VERSION},\"run\":{},\"rows\":[", json!(run.name())).map_err(unwritten);
+        write!(out, "{{\"version\":{JSON_VERSION},\"run\":{},\"rows\":[", json!(run.name())).map_err(write_failure);
     let written = match header {
         Ok(()) => results.write_json(&mut out).await,
         Err(error) => Err(error),
@@ -134,7 +134,7 @@ async fn print_json(output: &Output, run: &Run, results: &RunResults<'_>) -> Res
         },
         Err(error) => (exit::STORAGE, format!(",\"error\":{}", json!(error.to_string()))),
     };
-    let ended = writeln!(out, "],\"exit\":{code}{error}}}").and_then(|()| out.flush()).map_err(unwritten);
+    let ended = writeln!(out, "],\"exit\":{code}{error}}}").and_then(|()| out.flush()).map_err(write_failure);
     ignore_closed_reader(ended)?;
     Ok(code)
 }
@@ -323,8 +323,9 @@ fn describe_effect(effect: &CampaignEffect, purchases: &Purchases, has_amounts: 
             amount,
         ]
     });
-    let paid = if has_amounts { "amount" } else { "" };
-    let header = ["", "people", "bought", "share", "95% interval", "points above the holdout", "purchases", paid];
+    let amount_header = if has_amounts { "amount" } else { "" };
+    let header =
+        ["", "people", "bought", "share", "95% interval", "points above the holdout", "purchases", amount_header];
     text.extend(TerminalTable::new(header, rows));
     match holdout {
         None => text.push(StyledLine::from_prose(

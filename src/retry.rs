@@ -151,11 +151,11 @@ fn retry_command(
     let mut texts: Vec<String> = others.iter().map(|error| shortened(&error.text)).collect();
     texts.sort_unstable();
     texts.dedup();
-    let matched = |text: &String| {
+    let matches_permanent_error = |text: &String| {
         let text = text.to_lowercase();
         text.trim().is_empty() || permanent.iter().any(|error| error.text.to_lowercase().contains(&text))
     };
-    if texts.is_empty() || texts.len() > MAX_NAMED_ERRORS || texts.iter().any(matched) {
+    if texts.is_empty() || texts.len() > MAX_NAMED_ERRORS || texts.iter().any(matches_permanent_error) {
         return None;
     }
     let errors: String = texts.iter().map(|text| format!(" --error {}", quote_for_shell(text))).collect();

@@ -62,6 +62,7 @@ pub(super) fn not_due_failure(campaign: &Path, schedule: &Schedule, output: &Out
     }
 }
 
+/// The warning about a schedule whose runs all send the same message.
 const SAME_MESSAGE_NOTE: &str = "each run sends the same message; to change it each time, use `{{ today }}` in a \
                                  template, or in the file name of the list or a template";
 
@@ -148,9 +149,9 @@ async fn list_schedules(context: &Context) -> Result<u8, CommandFailure> {
         return Ok(exit::SUCCESS);
     }
     let changed = views.iter().find(|view| matches!(view.state, ScheduleStatus::Changed(_)));
-    let damaged = views.iter().any(|view| matches!(view.state, ScheduleStatus::Damaged(_)));
+    let has_damaged = views.iter().any(|view| matches!(view.state, ScheduleStatus::Damaged(_)));
     let next = match changed {
-        _ if damaged => context.output.command("ledger check"),
+        _ if has_damaged => context.output.command("ledger check"),
         Some(changed) => activation_command(changed.file.as_ref(), &context.output.options),
         None => match first_if_all_paused(&views) {
             Some(name) => context.output.command(format!("schedule resume {name}")),
@@ -293,8 +294,8 @@ fn show_next(context: &Context, args: &NextArgs) -> Result<u8, CommandFailure> {
     let today = Timestamp::now().to_zoned(jiff::tz::TimeZone::system()).date();
     let loaded = load_campaign(&args.file, CampaignDay::Coming(today));
     let Some(campaign) = loaded.value else { return Err(Error::Findings(loaded.findings).into()) };
-    let none = || Error::Schedule(ScheduleRefusal::None { file: args.file.clone() });
-    let schedule = campaign.schedule.as_ref().ok_or_else(none)?;
+    let no_schedule = || Error::Schedule(ScheduleRefusal::None { file: args.file.clone() });
+    let schedule = campaign.schedule.as_ref().ok_or_else(no_schedule)?;
     let from = args.from.as_deref().map_or_else(|| Ok(Timestamp::now()), |from| parse_moment(from, schedule))?;
     let next: Vec<Occurrence> = schedule.occurrences_after(from).take(args.count as usize).collect();
     if context.output.json {
@@ -326,7 +327,7 @@ fn parse_moment(text: &str, schedule: &Schedule) -> Result<Timestamp, CommandFai
     })
 }
 
-fn occurrence_json(occurrence: &Occurrence) -> serde_json::Value {
+fn occurrence_json(occurrence: &Occurrence) -> Value {
     json!({ "at": occurrence.format_moment(), "local": occurrence.format_nominal_time(), "zone": occurrence.zone_name() })
 }
 
@@ -346,7 +347,7 @@ pub(super) fn format_occurrence(occurrence: &Occurrence) -> String {
 }
 
 /// The command that activates a campaign's schedule.
-pub(super) fn activation_command(campaign: &std::path::Path, options: &RepeatedOptions) -> String {
+pub(super) fn activation_command(campaign: &Path, options: &RepeatedOptions) -> String {
     options.command(format!("schedule add {}", shell_path(campaign)))
 }
 

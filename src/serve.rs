@@ -144,7 +144,7 @@ fn build_daemon(
     Ok(Daemon { adapters, starter, observer, within, refresh: REFRESH_INTERVAL })
 }
 
-/// Serves a router until shutdown. It never fails, but returns a result like the other services.
+/// Serves a router until the shutdown. Never fails, but returns a result like the other tasks.
 async fn serve_until_shutdown(listener: TcpListener, router: Router, shutdown: Shutdown) -> Result<(), LedgerError> {
     campaign_net::serve_connections(listener, router, ConnectionLimits::default(), shutdown).await;
     Ok(())
@@ -192,17 +192,18 @@ fn create_first_link(
     address: SocketAddr,
     pages: Option<&Url>,
 ) -> Result<DashboardLink, CommandFailure> {
-    let at = pages
+    let origin = pages
         .map_or_else(|| format!("http://{}", connectable_address(address)), |url| url.origin().ascii_serialization());
     let (visitors, now) = (Visitors::in_state_folder(&context.create_state_folder()?), Timestamp::now());
-    let link =
-        visitors.record_address(&at, now).and_then(|()| create_link(&visitors, &at, &current_person(), false, now));
+    let link = visitors
+        .record_address(&origin, now)
+        .and_then(|()| create_link(&visitors, &origin, &current_person(), false, now));
     Ok(match link {
         Ok(url) => DashboardLink { url, closed: None },
         Err(error) => {
             let closed = describe_sign_in_failure(context, &visitors, &error);
             tracing::error!("the dashboard is unavailable: {closed}");
-            DashboardLink { url: at, closed: Some(closed) }
+            DashboardLink { url: origin, closed: Some(closed) }
         }
     })
 }
@@ -287,6 +288,7 @@ impl ServerTasks {
     }
 }
 
+/// Waits for the first failure. Waits forever if all tasks end without a failure.
 async fn wait_for_failure(running: &mut JoinSet<Result<(), LedgerError>>) -> CommandFailure {
     match wait_for_all(running).await {
         Err(failure) => failure,
@@ -313,7 +315,7 @@ struct WebhookEndpoint {
     address: SocketAddr,
     listener: TcpListener,
     receiver: Arc<WebhookReceiver>,
-    /// The reason why receipts cannot be stored. Closed when the receiver is dropped.
+    /// Delivers the reason why receipts cannot be stored. The channel closes when the receiver is dropped.
     failures: mpsc::Receiver<LedgerError>,
     proxies: TrustedProxies,
 }
@@ -344,8 +346,8 @@ async fn open_webhook_endpoint(
     Ok(Some(WebhookEndpoint { address, listener, receiver, failures, proxies }))
 }
 
-/// The path to give to the search for profiles, which starts in the folder of a file. For a folder of campaigns, it is a
-/// file in that folder, which need not exist.
+/// The path to give to the search for profiles, which starts in the folder of a file. For a folder of campaigns, this
+/// path is a file in the folder, which need not exist.
 fn profile_search_path(path: PathBuf) -> PathBuf {
     if path.is_dir() { path.join("campaign.yaml") } else { path }
 }
@@ -399,8 +401,8 @@ fn print_link(context: &Context, args: &LinkArgs) -> Result<u8, CommandFailure> 
 }
 
 /// Creates a sign-in link to the dashboard at an address.
-fn create_link(visitors: &Visitors, address: &str, name: &str, decides: bool, now: Timestamp) -> io::Result<String> {
-    Ok(format!("{address}/enter/{}", visitors.create_link(name, decides, now)?))
+fn create_link(visitors: &Visitors, address: &str, name: &str, can_decide: bool, now: Timestamp) -> io::Result<String> {
+    Ok(format!("{address}/enter/{}", visitors.create_link(name, can_decide, now)?))
 }
 
 /// Lists the people who can sign in.

@@ -205,8 +205,8 @@ pub(super) async fn stop_run(context: &Context, args: StopArgs) -> Result<u8, Co
         let cancelled = campaign_runs::cancel_run(&context.adapters(ledger)?, run).await?;
         return Ok(report_cancelled_run(context, cancelled, schedule.as_deref()));
     }
-    let stopping = campaign_runs::stop_run(ledger.as_ref(), &run).await?;
-    Ok(report_stop_request(context, &run, stopping))
+    let is_stopping = campaign_runs::stop_run(ledger.as_ref(), &run).await?;
+    Ok(report_stop_request(context, &run, is_stopping))
 }
 
 /// Shows the rows that will be cancelled, and asks for confirmation.
@@ -238,13 +238,13 @@ async fn confirm_cancellation(context: &Context, run: &Run, cancellation: &Cance
 }
 
 /// Reports that the run will stop, or that no process is sending it.
-fn report_stop_request(context: &Context, run: &Run, stopping: bool) -> u8 {
+fn report_stop_request(context: &Context, run: &Run, is_stopping: bool) -> u8 {
     let name = run.name();
     if context.output.json {
-        context.output.print_object(&json!({ "run": name, "stopping": stopping, "exit": exit::SUCCESS }));
+        context.output.print_object(&json!({ "run": name, "stopping": is_stopping, "exit": exit::SUCCESS }));
         return exit::SUCCESS;
     }
-    let status = match stopping {
+    let status = match is_stopping {
         true => "stops once the requests in flight are complete",
         false => "is not being sent, so there is nothing to stop",
     };

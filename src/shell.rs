@@ -39,12 +39,12 @@ pub(super) fn print_usage_error(error: &clap::Error, json: bool) -> u8 {
 
 /// A usage error as JSON: its message, with the tip as help. Only the text output contains the usage.
 fn usage_error_json(rendered: &str) -> Value {
-    let line = |part: &str| part.split_whitespace().collect::<Vec<_>>().join(" ");
+    let to_single_line = |part: &str| part.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut parts = rendered.trim().split("\n\n");
-    let message = line(parts.next().unwrap_or_default());
+    let message = to_single_line(parts.next().unwrap_or_default());
     let message = message.strip_prefix("error: ").unwrap_or(&message);
     let mut object = json!({ "exit": exit::INVALID, "error": message });
-    if let Some(tip) = parts.find_map(|part| part.trim_start().strip_prefix("tip: ").map(line)) {
+    if let Some(tip) = parts.find_map(|part| part.trim_start().strip_prefix("tip: ").map(to_single_line)) {
         object["help"] = tip.into();
     }
     object
@@ -55,7 +55,8 @@ pub(super) fn with_chosen_colors(command: Command, arguments: &[OsString]) -> Co
     with_color(command, find_color_option(arguments))
 }
 
-/// Sets the color choice of a command and all its subcommands, because the command line is already built.
+/// Sets the color choice of a command and all its subcommands. A command that is already built does not pass the choice
+/// on.
 fn with_color(command: Command, choice: ColorChoice) -> Command {
     command.color(choice).mut_subcommands(|inner| with_color(inner, choice))
 }
@@ -79,10 +80,10 @@ fn find_color_option(arguments: &[OsString]) -> ColorChoice {
 fn log_filter(global: &GlobalOptions, variable: Option<&str>) -> Targets {
     const OURS: &str = "campaign";
     let requested: Targets = variable.and_then(|directives| directives.parse().ok()).unwrap_or_default();
-    let within = |target: &str| target == OURS || target.starts_with("campaign_");
+    let is_own = |target: &str| target == OURS || target.starts_with("campaign_");
     let default = requested.default_level().map(|level| (OURS.to_owned(), level));
     let own_targets =
-        requested.iter().filter(|(target, _)| within(target)).map(|(target, level)| (target.to_owned(), level));
+        requested.iter().filter(|(target, _)| is_own(target)).map(|(target, level)| (target.to_owned(), level));
     let own_targets: Vec<(String, LevelFilter)> = default.into_iter().chain(own_targets).collect();
     if !own_targets.is_empty() {
         return Targets::new().with_targets(own_targets);
@@ -105,12 +106,12 @@ pub(super) fn start_log(global: &GlobalOptions) {
     // An empty variable counts as not set.
     let variable = std::env::var("RUST_LOG").ok().filter(|directives| !directives.trim().is_empty());
     let filter = log_filter(global, variable.as_deref());
-    let detailed = global.verbose > 0 || variable.is_some();
+    let is_detailed = global.verbose > 0 || variable.is_some();
     use tracing_subscriber::layer::SubscriberExt as _;
     use tracing_subscriber::util::SubscriberInitExt as _;
     let format = tracing_subscriber::fmt::layer().with_writer(|| LogWriter).with_ansi(error_has_colours(global.color));
     let registry = tracing_subscriber::registry().with(filter);
-    let _ = if !detailed {
+    let _ = if !is_detailed {
         registry.with(format.without_time().with_target(false)).try_init()
     } else {
         registry.with(format).try_init()
@@ -196,6 +197,7 @@ fn commands_with(kind: &str) -> Vec<String> {
     found
 }
 
+/// The kinds of names that completion scripts offer.
 const KINDS: [&str; 3] = ["runs", "gateways", "campaigns"];
 
 fn bash_script() -> String {

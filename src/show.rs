@@ -24,7 +24,7 @@ use campaign_ledger::{AskedRow, Author, Ledger, RowChange, RowState, Run, RunPro
 use campaign_manifest::CampaignBrief;
 use campaign_runs::Error;
 
-/// The maximum number of messages, and the maximum with `--json`.
+/// The maximum number of messages that are shown as text, and with `--json`.
 const MAX_SHOWN: usize = 20;
 const MAX_IN_JSON: usize = 1_000;
 
@@ -67,7 +67,7 @@ pub(super) async fn show_messages(context: &Context, args: ShowArgs) -> Result<u
     Ok(exit::SUCCESS)
 }
 
-/// The run that sent the message, by the row that was skipped for it.
+/// The names of the runs that had already sent the message, by skipped row.
 type EarlierRuns = BTreeMap<Row, String>;
 
 /// Finds the runs that sent the messages to the rows of `run` that were skipped as already sent. JSON does not show
@@ -79,8 +79,8 @@ async fn find_earlier_runs(
     owned: bool,
     histories: &[MessageHistory],
 ) -> Result<EarlierRuns, CommandFailure> {
-    let is_sent = |history: &&MessageHistory| history.left_out.as_deref() == Some(ALREADY_SENT);
-    let rows: RoaringBitmap = histories.iter().filter(is_sent).map(|history| history.row.get()).collect();
+    let is_already_sent = |history: &&MessageHistory| history.left_out.as_deref() == Some(ALREADY_SENT);
+    let rows: RoaringBitmap = histories.iter().filter(is_already_sent).map(|history| history.row.get()).collect();
     if rows.is_empty() || context.output.json {
         return Ok(EarlierRuns::new());
     }

@@ -46,14 +46,14 @@ pub(super) async fn send_test(context: &Context, args: TestArgs) -> Result<u8, C
     let purpose = LedgerPurpose::from_destination(&inputs.destination);
     let adapters = context.adapters(context.open_ledger(purpose).await?)?;
     let order = TestOrder { inputs: &inputs, message: &message, phones: &phones };
-    let (consent, outside) =
+    let (consent, outside_consent) =
         (consent::choose_consent(output, args.yes), consent::choose_consent(output, args.outside_window));
     // `admitted` is kept until all tests are sent, because other processes count the tests towards their limits.
-    let mut admitted = order.admit_all(adapters, consent.as_ref(), outside.as_ref()).await?;
+    let mut admitted = order.admit_all(adapters, consent.as_ref(), outside_consent.as_ref()).await?;
     let confirmed = std::mem::take(&mut admitted.tests);
-    let (mut code, mut tests, mut stopped) = (exit::SUCCESS, Vec::new(), false);
+    let (mut code, mut tests, mut is_stopped) = (exit::SUCCESS, Vec::new(), false);
     for (phone, single) in phones.iter().zip(confirmed) {
-        if stopped {
+        if is_stopped {
             tests.push(
                 json!({ "to": phone.to_string(), "state": "not_sent", "error": "the previous test was stopped" }),
             );
@@ -64,7 +64,7 @@ pub(super) async fn send_test(context: &Context, args: TestArgs) -> Result<u8, C
         let test = if args.list.fetch { test + " --fetch" } else { test };
         let repeat = output.command(with_gateway(test, args.gateway.as_deref()));
         let report = SingleReport::for_ended_operation(context, SingleKind::Test, &ended, repeat);
-        (code, stopped) = (more_severe_code(code, report.exit), ended.stop.is_some());
+        (code, is_stopped) = (more_severe_code(code, report.exit), ended.stop.is_some());
         if output.json {
             let mut object = report.to_json();
             object["to"] = phone.to_string().into();
@@ -82,7 +82,7 @@ pub(super) async fn send_test(context: &Context, args: TestArgs) -> Result<u8, C
             "tests": tests,
             "exit": code,
         }));
-    } else if stopped && phones.len() > 1 {
+    } else if is_stopped && phones.len() > 1 {
         output.print_note("the remaining numbers got no message");
     }
     Ok(code)
@@ -213,7 +213,7 @@ fn accepted_identifier(outcome: Option<&OperationOutcome>) -> Option<(&'static s
 fn describe_error(operation: SingleKind, ended: &EndedSingle) -> Option<String> {
     let stopped = ended.stop.as_ref().map(ToString::to_string);
     let name = operation.name();
-    let doubt = |reason: &str| {
+    let describe_doubt = |reason: &str| {
         format!(
             "the outcome is unknown ({reason}): the {name} might have been processed and charged. It will not be \
              repeated automatically"
@@ -231,10 +231,10 @@ fn describe_error(operation: SingleKind, ended: &EndedSingle) -> Option<String> 
         Some(OperationOutcome::NotSent { reason }) => {
             Some(format!("nothing was sent: {}", stopped.unwrap_or_else(|| reason.to_string())))
         }
-        Some(OperationOutcome::InDoubt { reason }) => Some(doubt(reason)),
+        Some(OperationOutcome::InDoubt { reason }) => Some(describe_doubt(reason)),
         None => match &ended.stop {
-            Some(stop) if stop.kind == StopKind::Ledger => Some(doubt(&stop.reason)),
-            _ => Some(doubt("interrupted twice before the response arrived")),
+            Some(stop) if stop.kind == StopKind::Ledger => Some(describe_doubt(&stop.reason)),
+            _ => Some(describe_doubt("interrupted twice before the response arrived")),
         },
     }
 }

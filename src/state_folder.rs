@@ -34,13 +34,13 @@ impl LedgerPurpose {
 /// The state folder of a command, by who chose it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum StateFolder {
-    /// An option or the environment names it.
+    /// The folder that an option or the environment names.
     Named(PathBuf),
     /// The user's own folder, on a machine without a system ledger.
     Own(PathBuf),
     /// The system ledger, which this user can change.
     System {
-        /// The folder of the system.
+        /// The folder of the system ledger.
         system: PathBuf,
         /// The folder that this user would have without a system ledger.
         own: Option<PathBuf>,
@@ -86,9 +86,9 @@ pub(super) fn own_folder() -> Option<PathBuf> {
 /// Whether the machine has a system ledger.
 enum SystemFolder {
     Missing,
-    /// This user can change it.
+    /// This user can change the system ledger.
     Usable,
-    /// This user cannot change it, or cannot see whether it exists.
+    /// This user cannot change the system ledger, or cannot see whether it exists.
     Closed,
 }
 

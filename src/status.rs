@@ -192,8 +192,8 @@ fn runs_text(views: &[RunView], all: bool, command: &str) -> StyledText {
 }
 
 /// Whether a run is hidden by default: a rehearsal that began more than a day ago.
-fn is_hidden_by_default(live: bool, began_at: Timestamp, now: Timestamp) -> bool {
-    !live && began_at < now - SignedDuration::from_hours(24)
+fn is_hidden_by_default(is_live: bool, began_at: Timestamp, now: Timestamp) -> bool {
+    !is_live && began_at < now - SignedDuration::from_hours(24)
 }
 
 fn run_json(view: &RunView) -> Value {
@@ -285,16 +285,17 @@ struct WatchScreen<'a> {
 enum WatchDisplay {
     /// The progress is drawn in place, over this many rows of the terminal.
     Terminal(Term, usize),
-    /// A line for each change; the last one without its time.
+    /// A line for each change. The value is the last line, without its time.
     Lines(String),
-    /// An object for each change; the last one without its time.
+    /// A JSON object for each change. The value is the last object, without its time.
     Objects(Value),
 }
 
 impl<'a> WatchScreen<'a> {
     fn new(output: &'a Output) -> Self {
-        let in_place = io::stdout().is_terminal() && std::env::var_os("TERM").is_none_or(|name| name != "dumb");
-        let display = match (output.json, in_place) {
+        let is_drawn_in_place =
+            io::stdout().is_terminal() && std::env::var_os("TERM").is_none_or(|name| name != "dumb");
+        let display = match (output.json, is_drawn_in_place) {
             (true, _) => WatchDisplay::Objects(Value::Null),
             (false, true) => WatchDisplay::Terminal(Term::buffered_stdout(), 0),
             (false, false) => WatchDisplay::Lines(String::new()),
@@ -491,13 +492,13 @@ mod tests {
     #[test]
     fn old_rehearsals_are_hidden_and_old_live_runs_listed() {
         let now: Timestamp = "2026-11-22T10:00:00Z".parse().unwrap();
-        for (began, live, old) in [
+        for (began, is_live, is_hidden) in [
             ("2026-11-22T09:00:00Z", false, false),
             ("2026-11-21T10:00:00Z", false, false),
             ("2026-11-21T09:59:59Z", false, true),
             ("2020-01-01T00:00:00Z", true, false),
         ] {
-            assert_eq!(is_hidden_by_default(live, began.parse().unwrap(), now), old, "{began}");
+            assert_eq!(is_hidden_by_default(is_live, began.parse().unwrap(), now), is_hidden, "{began}");
         }
     }
 
@@ -554,7 +555,7 @@ mod tests {
     }
 
     #[test]
-    fn every_state_has_a_word_and_a_colour() {
+    fn state_counts_are_coloured_by_meaning() {
         let mut all = StateCounts::default();
         RowState::ALL.into_iter().for_each(|state| all.add(state, 1));
         let (bare, coloured) = (render_spans(count_spans(&all, 0), false), render_spans(count_spans(&all, 0), true));

@@ -1,7 +1,7 @@
 //! Suggested commands, such as the command on a `next:` line.
 //!
-//! People paste these commands, so each repeats the ledger and the gateways of this command. Without these options, it
-//! would use another ledger and might send messages a second time.
+//! People paste these commands, so each repeats the options of this command that name its ledger and gateways. Without
+//! these options, a pasted command would use another ledger and might send messages a second time.
 
 use std::fmt::{self, Display};
 use std::path::{Path, PathBuf};
@@ -70,7 +70,7 @@ impl RepeatedOptions {
 }
 
 impl Output {
-    /// A command to suggest, as [`RepeatedOptions::command`] writes it.
+    /// Formats a command to suggest, with the options of this command that must be repeated.
     pub(super) fn command(&self, arguments: impl Display) -> String {
         self.options.command(arguments)
     }

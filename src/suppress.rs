@@ -95,9 +95,9 @@ async fn list_opt_outs(context: &Context, args: &SuppressListArgs) -> Result<(),
         warn_about_unknown_campaign(context, ledger.as_ref(), args.campaign.as_deref()).await?;
     }
     let mut out = BufWriter::new(RowOutput::stdout(if json { RowSyntax::Json } else { RowSyntax::Csv }));
-    let (mut first, columns) = (true, context.output.terminal_width());
+    let (mut is_first, columns) = (true, context.output.terminal_width());
     let mut write_entry = |opt_out: &OptOut| {
-        let before = if std::mem::take(&mut first) { "" } else { "," };
+        let before = if std::mem::take(&mut is_first) { "" } else { "," };
         match json {
             true => write!(out, "{before}{}", opt_out_json(opt_out)),
             false => out.write_all(StyledText::from(opt_out_line(opt_out)).render(columns, false).as_bytes()),

@@ -61,7 +61,7 @@ enum TextBlock {
     Table(TerminalTable),
 }
 
-/// A span with a meaning.
+/// Creates a span with a meaning.
 pub(super) fn span(meaning: SpanMeaning, text: impl Into<String>) -> Span {
     Span { text: text.into(), meaning, is_unbroken: false }
 }
@@ -96,7 +96,7 @@ pub(super) fn strong(text: impl Into<String>) -> Span {
     span(SpanMeaning::Strong, text)
 }
 
-/// A command, path or address that people copy, which is never wrapped.
+/// Creates a span for a command, path or address that people copy, which is never wrapped.
 pub(super) fn copyable(text: impl Into<String>) -> Span {
     Span { is_unbroken: true, ..plain(text) }
 }
@@ -118,13 +118,13 @@ fn split_quoted(text: &str) -> Vec<Span> {
     let command = if text.starts_with("campaign ") { Some(0) } else { text.find(": campaign ").map(|at| at + 2) };
     let (prose, command) = text.split_at(command.unwrap_or(text.len()));
     // Parts with an odd index are quoted.
-    let quoted = |(at, part): (usize, &str)| match at % 2 {
+    let to_span = |(at, part): (usize, &str)| match at % 2 {
         1 if is_kept_whole(part) => copyable(format!("`{part}`")),
         1 => plain(format!("`{part}`")),
         _ => plain(part),
     };
     let mut spans: Vec<Span> = match prose.matches('`').count() % 2 {
-        0 => prose.split('`').enumerate().map(quoted).collect(),
+        0 => prose.split('`').enumerate().map(to_span).collect(),
         _ => vec![plain(prose)],
     };
     spans.push(copyable(command));
@@ -373,7 +373,7 @@ const COLUMN_GAP: usize = 2;
 #[derive(Clone, Debug, Default)]
 pub(super) struct TableCell(pub(super) Vec<Span>);
 
-/// Formats a row as a paragraph.
+/// A function that formats a row as a paragraph.
 type Paragraph = fn(&[TableCell]) -> Vec<StyledLine>;
 
 /// A table of short cells. If it does not fit the terminal, each row becomes a paragraph, so that no cell is lost.

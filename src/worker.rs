@@ -55,7 +55,7 @@ pub(super) async fn run_worker(context: &Context, args: WorkerArgs) -> Result<u8
     Ok(exit::SUCCESS)
 }
 
-/// Prints the first line: the name of the worker and its ledger.
+/// Prints the name of the worker, its ledger and the address of its metrics.
 fn report_start(context: &Context, process: &str, metrics: Option<SocketAddr>) -> Result<(), CommandFailure> {
     let place = context.ledger_location()?;
     let metrics = metrics.map(|address| format!("http://{}/metrics", connectable_address(address)));

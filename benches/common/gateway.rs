@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// A callback that receives the body of each request.
 pub(crate) type Watcher = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
-/// Starts the server for the rest of the process.
+/// Starts the gateway, which runs until this process ends, and returns its address.
 pub(crate) fn start(watcher: Watcher) -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free loopback port");
     let address = listener.local_addr().expect("the address of the listener");
@@ -62,11 +62,11 @@ fn write_items(body: &[u8], answer: &mut Vec<u8>) {
     const ID: &[u8] = b"\"id\":";
     answer.extend_from_slice(br#"{"success":true,"data":["#);
     let mut rest = body;
-    let mut first = true;
+    let mut is_first = true;
     while let Some(at) = rest.windows(ID.len()).position(|window| window == ID) {
         rest = rest[at + ID.len()..].trim_ascii_start();
         let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        answer.extend_from_slice(if first {
+        answer.extend_from_slice(if is_first {
             br#"{"success":true,"data":{"id":"#
         } else {
             br#",{"success":true,"data":{"id":"#
@@ -76,7 +76,7 @@ fn write_items(body: &[u8], answer: &mut Vec<u8>) {
         answer.extend_from_slice(br#","msg_id":1"#);
         answer.extend_from_slice(&rest[digits.saturating_sub(9)..digits]);
         answer.extend_from_slice(br#","parts":1,"data":1}}"#);
-        first = false;
+        is_first = false;
     }
     answer.extend_from_slice(b"]}");
 }

@@ -2,7 +2,7 @@
 
 use crate::process::Figures;
 
-/// Runs both programs in alternation, prints the figures of each run, and then the medians of the pairs.
+/// Runs both programs in alternation. Prints the figures of each run, and then the median ratios of the pairs.
 pub(crate) fn compare(
     rounds: u64,
     (name, product): (&str, impl Fn() -> Figures),

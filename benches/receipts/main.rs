@@ -8,11 +8,11 @@
 
 #[path = "../common/arguments.rs"]
 mod arguments;
-mod door;
+mod client;
+mod durability;
 mod forged;
 #[path = "../common/gateway.rs"]
 mod gateway;
-mod kept;
 #[path = "../common/list.rs"]
 mod list;
 #[path = "../common/process.rs"]
@@ -28,11 +28,11 @@ fn main() {
     let number = |index, default| arguments.number(index, default);
     match arguments.word(0) {
         None => {
-            kept::run(10_000, 60);
+            durability::run(10_000, 60);
             forged::run(10_000, 15, 3);
             weight::run(1_000_000);
         }
-        Some("kept") => kept::run(number(1, 10_000), number(2, 60)),
+        Some("kept") => durability::run(number(1, 10_000), number(2, 60)),
         Some("forged") => forged::run(number(1, 10_000), number(2, 15), number(3, 3)),
         Some("weight") => weight::run(number(1, 1_000_000)),
         Some(other) => panic!("unknown benchmark `{other}`; use kept, forged or weight"),

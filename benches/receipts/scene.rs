@@ -68,8 +68,8 @@ impl Scene {
         measure(self.command(&["run", "bench.yaml", "--json"]), self.rows)
     }
 
-    /// The webhook paths of all messages in sending order, shuffled within blocks.
-    pub(crate) fn paths(&self) -> Vec<Box<str>> {
+    /// Takes the webhook paths of all messages, in sending order but shuffled within blocks.
+    pub(crate) fn take_paths(&self) -> Vec<Box<str>> {
         let mut paths = std::mem::take(&mut *self.paths.lock().expect("no panic while it is locked"));
         assert_eq!(paths.len() as u64, self.rows, "every message has a webhook URL");
         paths.chunks_mut(SHUFFLE_BLOCK).for_each(shuffle);

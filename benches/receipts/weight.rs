@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::door::Connection;
+use crate::client::Connection;
 use crate::process::measure;
 use crate::scene::{Scene, message_id};
 use crate::server::Server;
@@ -15,7 +15,7 @@ const CONNECTIONS: usize = 128;
 pub(crate) fn run(receipts: u64) {
     let scene = Scene::new(receipts, None);
     scene.send();
-    let paths = scene.paths();
+    let paths = scene.take_paths();
     let id_bytes: usize = paths.iter().map(|path| message_id(path).len().min(9) + 1).sum();
     let paths: Arc<[Box<str>]> = paths.into();
     let before = scene.ledger_bytes();

@@ -61,7 +61,7 @@ async fn open_ledgers(processes: usize, open: impl AsyncFn() -> Arc<dyn Ledger>)
     ledgers
 }
 
-/// The number of shards that these workers claim per second. They are distributed over the ledgers of the processes.
+/// Measures how many shards the workers claim per second. The workers are distributed over the ledgers.
 async fn measure_rate(ledgers: &[Arc<dyn Ledger>], workers: usize, seconds: u64) -> f64 {
     let run = create_shared_run(ledgers[0].as_ref()).await;
     let (draws, began) = (Arc::new(AtomicU64::new(0)), Instant::now());

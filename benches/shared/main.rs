@@ -18,12 +18,12 @@ mod database;
 mod gateway;
 #[path = "../common/list.rs"]
 mod list;
-mod pace;
 #[path = "../common/process.rs"]
 mod process;
 #[path = "../common/scene.rs"]
 mod scene;
 mod send;
+mod shared_rate;
 mod whole;
 
 use arguments::Arguments;
@@ -35,12 +35,12 @@ fn main() {
     let Some(database) = Database::start() else { return };
     match arguments.word(0) {
         Some("send") => send::compare(&database, number(1, 200_000), number(2, 3)),
-        Some("pace") => pace::measure_shared_rate(&database, number(1, 5_000), number(2, 20)),
+        Some("pace") => shared_rate::measure_shared_rate(&database, number(1, 5_000), number(2, 20)),
         Some("claims") => claims::measure_claims(&database, number(1, 5)),
         Some("whole") => whole::run(&database, number(1, 10_000_000)),
         _ => {
             send::compare(&database, 200_000, 3);
-            pace::measure_shared_rate(&database, 5_000, 20);
+            shared_rate::measure_shared_rate(&database, 5_000, 20);
             claims::measure_claims(&database, 5);
         }
     }

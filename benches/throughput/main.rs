@@ -36,10 +36,10 @@ fn main() {
         return floor::run(list, server);
     }
     let (rows, rounds) = (arguments.number(0, 200_000), arguments.number(1, 3));
-    let product_only = arguments.word(2) == Some("product");
+    let is_product_only = arguments.word(2) == Some("product");
     let server = gateway::start(Arc::new(|_| {}));
     println!("{rows} recipients, SMS with five variables, envelopes of 100, {rounds} rounds\n");
-    if product_only {
+    if is_product_only {
         pairs::print_header();
         (0..rounds).for_each(|_| pairs::print_row("product", &run_product(rows, server)));
     } else {

@@ -149,7 +149,7 @@ pub(crate) enum SmsTemplatesCommand {
         #[command(flatten)]
         text: TextArgs,
         #[command(flatten)]
-        agreed: YesOption,
+        confirmation: YesOption,
         #[command(flatten)]
         through: GatewayOption,
     },
@@ -158,7 +158,7 @@ pub(crate) enum SmsTemplatesCommand {
         /// Identifier of the template, as `list` shows it
         id: u64,
         #[command(flatten)]
-        agreed: YesOption,
+        confirmation: YesOption,
         #[command(flatten)]
         through: GatewayOption,
     },
@@ -176,7 +176,7 @@ pub(crate) enum ViberTemplatesCommand {
         #[command(flatten)]
         text: TextArgs,
         #[command(flatten)]
-        agreed: YesOption,
+        confirmation: YesOption,
         #[command(flatten)]
         through: GatewayOption,
     },
@@ -188,7 +188,7 @@ pub(crate) enum ViberTemplatesCommand {
         #[arg(long, value_name = "TEXT")]
         text: Option<String>,
         #[command(flatten)]
-        agreed: YesOption,
+        confirmation: YesOption,
         #[command(flatten)]
         through: GatewayOption,
     },

@@ -195,8 +195,10 @@ pub(crate) fn build_command() -> Command {
 /// Builds the command-line parser, but does not read options from the environment.
 pub(crate) fn build_command_without_environment() -> Command {
     let options = ["ledger", "state_dir", "gateways"];
-    let typed = |option: Arg| option.env(None::<&'static str>);
-    finish_command(options.into_iter().fold(CliArguments::command(), |command, id| command.mut_arg(id, typed)))
+    let without_environment = |option: Arg| option.env(None::<&'static str>);
+    finish_command(
+        options.into_iter().fold(CliArguments::command(), |command, id| command.mut_arg(id, without_environment)),
+    )
 }
 
 fn finish_command(command: Command) -> Command {
@@ -267,8 +269,8 @@ mod tests {
         for (group, names) in GROUPS {
             let group_text = help.split(&format!("\n{group}:\n")).nth(1).and_then(|rest| rest.split("\n\n").next());
             let lines: Vec<&str> = group_text.unwrap_or_else(|| panic!("no group {group}: {help}")).lines().collect();
-            let first: Vec<&str> = lines.iter().filter_map(|line| line.split_whitespace().next()).collect();
-            assert_eq!(first, names, "{help}");
+            let first_words: Vec<&str> = lines.iter().filter_map(|line| line.split_whitespace().next()).collect();
+            assert_eq!(first_words, names, "{help}");
             assert!(lines.iter().all(|line| line.starts_with("  ") && line.len() <= 80), "{lines:?}");
         }
         assert!(help.contains("--json") && !help.contains("--state-dir"), "only the common options: {help}");
@@ -300,19 +302,19 @@ mod tests {
             assert!(EXAMPLES.iter().any(|(command_path, _)| *command_path == path), "{path} has no example");
         }
         for (command_path, rest) in EXAMPLES {
-            let (typed, mut words, mut quoted) =
+            let (typed, mut words, mut is_quoted) =
                 (format!("campaign {command_path} {rest}"), vec![String::new()], false);
             let typed = typed.split(" > ").next().unwrap();
             for character in typed.chars() {
                 match character {
-                    '\'' => quoted = !quoted,
-                    ' ' if !quoted => words.push(String::new()),
+                    '\'' => is_quoted = !is_quoted,
+                    ' ' if !is_quoted => words.push(String::new()),
                     other => words.last_mut().unwrap().push(other),
                 }
             }
             let words = words.into_iter().filter(|word| !word.is_empty());
-            let understood = build_command().try_get_matches_from(words);
-            assert!(understood.is_ok(), "{typed}: {}", understood.unwrap_err());
+            let parsed = build_command().try_get_matches_from(words);
+            assert!(parsed.is_ok(), "{typed}: {}", parsed.unwrap_err());
         }
     }
 

@@ -57,10 +57,10 @@ pub(super) fn program_version() -> &'static str {
 }
 
 fn format_version(commit: Option<&str>, date: Option<&str>) -> String {
-    let known = [commit, date].into_iter().flatten().map(str::trim).filter(|part| !part.is_empty());
-    let known: Vec<&str> = known.collect();
+    let parts = [commit, date].into_iter().flatten().map(str::trim).filter(|part| !part.is_empty());
+    let parts: Vec<&str> = parts.collect();
     let version = env!("CARGO_PKG_VERSION");
-    if known.is_empty() { version.to_owned() } else { format!("{version} ({})", known.join(" ")) }
+    if parts.is_empty() { version.to_owned() } else { format!("{version} ({})", parts.join(" ")) }
 }
 
 /// Send message campaigns by SMS, Viber, RCS, voice, Telegram and WhatsApp

@@ -131,11 +131,11 @@ impl SelectionArgs {
     /// Whether the selectors name a single row or a single phone number, and no other condition.
     pub(crate) fn names_one_recipient(&self) -> bool {
         let Self { rows, to, state, error, channel } = self;
-        let single = match (rows, to) {
+        let is_single = match (rows, to) {
             (Some(rows), None) => rows.single_row().is_some(),
             (rows, to) => rows.is_none() && to.is_some(),
         };
-        single && state.is_empty() && error.is_empty() && channel.is_empty()
+        is_single && state.is_empty() && error.is_empty() && channel.is_empty()
     }
 
     /// Returns the row selection; `--to` is parsed like a phone number in a list of this region.
@@ -153,13 +153,13 @@ impl SelectionArgs {
     /// # Errors
     /// If no row can match all selectors.
     pub(crate) fn refuse_contradiction(&self) -> Result<(), CommandFailure> {
-        let unsent = |state: &RowState| matches!(state, RowState::Planned | RowState::Invalid);
+        let is_unsent = |state: &RowState| matches!(state, RowState::Planned | RowState::Invalid);
         let selector = match (self.channel.is_empty(), self.error.is_empty()) {
             (false, _) => "--channel",
             (_, false) => "--error",
             _ => return Ok(()),
         };
-        if self.state.is_empty() || !self.state.iter().all(unsent) {
+        if self.state.is_empty() || !self.state.iter().all(is_unsent) {
             return Ok(());
         }
         let states: Vec<&str> = self.state.iter().map(|state| state.name()).collect();
@@ -226,7 +226,7 @@ pub(super) fn with_page_options(command: Command) -> Command {
         let is_page_option = ["open", "unmasked", "lang"].contains(&option.get_id().as_str());
         if is_page_option { option.requires(PAGE_FILE) } else { option }
     };
-    // Commands and options keep their order in the help.
+    // `mut_subcommands` and `mut_args` keep the order of commands and options in the help.
     command.mut_subcommands(|sub| {
         let needs_file = ["preview", "plan"].contains(&sub.get_name());
         if needs_file { sub.mut_args(require_file) } else { sub }

@@ -13,7 +13,7 @@ use campaign_core::domain::RowSet;
 use campaign_ledger::RowState;
 use campaign_manifest::Seconds;
 
-/// The headings of the options of `run`.
+/// The headings of the options of `run`, `plan` and `retry`.
 const RECIPIENTS: &str = "Recipients";
 const CONFIRMATION: &str = "Confirmation and approval";
 const REHEARSAL: &str = "Rehearsal";
@@ -176,10 +176,10 @@ pub(crate) struct ApproveArgs {
     pub(crate) new_key: Option<String>,
 }
 
-/// The maximum validity of an approval.
+/// The maximum validity of an approval, and the maximum of `outcome --within`.
 const MAX_VALIDITY: SignedDuration = SignedDuration::from_hours(24 * 366);
 
-/// Parses a duration such as 90d, of at most 366 days.
+/// Parses a duration such as 90d, which must be more than zero and at most 366 days.
 pub(super) fn parse_validity(text: &str) -> Result<SignedDuration, String> {
     let seconds = text.parse::<Seconds>().map_err(|_| "use a duration such as `90d` or `12h`".to_owned())?;
     match SignedDuration::from(seconds) {

@@ -188,15 +188,17 @@ pub(crate) fn remove_risky_advice(mut error: Error) -> Error {
         Some(ContextValue::Strings(texts)) => Some(texts.join(" ")),
         _ => None,
     };
-    let names = |text: &str, name: &str| text.split([' ', '=', ',']).any(|word| word == name);
+    let contains_name = |text: &str, name: &str| text.split([' ', '=', ',']).any(|word| word == name);
     let option = text(ContextKind::SuggestedArg);
     let value = text(ContextKind::SuggestedValue).zip(text(ContextKind::InvalidArg));
-    if option.is_some_and(|option| RISKY_OPTIONS.iter().any(|risky| names(&option, risky))) {
+    if option.is_some_and(|option| RISKY_OPTIONS.iter().any(|risky| contains_name(&option, risky))) {
         error.remove(ContextKind::SuggestedArg);
         error.remove(ContextKind::Usage);
     }
     let is_risky = |(value, option): (String, String)| {
-        RISKY_VALUES.iter().any(|(option_name, risky)| names(&option, option_name) && names(&value, risky))
+        RISKY_VALUES
+            .iter()
+            .any(|(option_name, risky)| contains_name(&option, option_name) && contains_name(&value, risky))
     };
     if value.is_some_and(is_risky) {
         error.remove(ContextKind::SuggestedValue);

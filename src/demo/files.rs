@@ -27,7 +27,7 @@ const KEY_FILE: &str = "demo.key";
 /// The folder of the demo's ledger.
 pub(super) const STATE_FOLDER: &str = "state";
 
-/// A description of the campaign.
+/// A sentence about the channels of the campaign.
 pub(super) const CHANNELS: &str = "It tries Viber first, then SMS.";
 
 /// The number of recipients.

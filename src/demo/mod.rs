@@ -107,7 +107,7 @@ struct Demo {
     folder: DemoFolder,
     sandbox: Sandbox,
     interrupt: watch::Receiver<Interrupt>,
-    /// Whether it waits for Enter between the steps.
+    /// Whether the demo waits for Enter between the steps.
     is_paced: bool,
 }
 
@@ -115,7 +115,7 @@ struct Demo {
 struct DemoFigures {
     /// The number of messages that the gateway had received when the process was killed.
     sent_before_kill: u64,
-    /// The gateway's messages at the end.
+    /// The messages that the gateway had accepted at the end.
     received: ReceivedMessages,
 }
 
@@ -219,7 +219,7 @@ impl Demo {
         }
     }
 
-    /// Starts this program in the demo's folder, with its own ledger and gateways.
+    /// Prints a command, and starts this program in the demo's folder with the demo's own ledger and gateways.
     fn start_command(&self, arguments: &[&str]) -> Result<Child, CommandFailure> {
         let arguments = [arguments, &["--state-dir", STATE_FOLDER]].concat();
         self.print_lines([StyledLine::new([
@@ -381,7 +381,7 @@ struct JournalLine<'l> {
 /// Counts the messages in a journal.
 ///
 /// # Errors
-/// If the journal cannot be read.
+/// If the journal cannot be read, or a line cannot be parsed.
 fn count_messages(journal: &Path) -> io::Result<ReceivedMessages> {
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for line in BufReader::new(File::open(journal)?).lines() {

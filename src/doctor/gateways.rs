@@ -25,7 +25,7 @@ use campaign_runs::{Error, GatewayAccount, has_other_secret, load_hook, read_api
 /// The timeout of a request to a gateway.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The profiles to check, and the known facts about them.
+/// The profiles to check, and the results that need no further check.
 pub(super) struct ProfileChecks {
     profiles: Vec<Profile>,
     /// The results about the file and about invalid profiles.
@@ -42,7 +42,7 @@ impl ProfileChecks {
     /// Finds the profile with this name, or all profiles if no name is given.
     ///
     /// # Errors
-    /// If no profile has this name, or the profile cannot be used.
+    /// If no profile has this name, the profile cannot be used, or gateways.yaml cannot be read.
     pub(super) fn find(context: &Context, name: Option<&str>) -> Result<Self, CommandFailure> {
         if name.is_some() {
             let profile = context.profiles().find_for_inquiry(name, &context.observer)?;
@@ -162,13 +162,14 @@ async fn check_key(context: &Context, profile: &Profile, ledger: &Arc<dyn Ledger
     }
 }
 
-/// Converts an error about the account of a profile into the result of a failed check.
+/// Converts an error about the account of a profile into a failed check, or into a warning if the gateway rejected the
+/// query.
 fn result_from_error(context: &Context, check: &'static str, profile: &Profile, error: &Error) -> CheckResult {
     let failure = context.output.explain_error(error);
-    let inquiry_was_rejected = failure.exit == exit::REJECTIONS;
+    let is_inquiry_rejected = failure.exit == exit::REJECTIONS;
     let result = CheckResult::from_failure(check, failure, balance_help(context, profile));
     // The gateway rejected the query, not the key.
-    if inquiry_was_rejected { CheckResult { status: CheckStatus::Warning, ..result } } else { result }
+    if is_inquiry_rejected { CheckResult { status: CheckStatus::Warning, ..result } } else { result }
 }
 
 /// The help text that suggests asking for the balance, which shows the whole answer of the gateway.
@@ -197,11 +198,11 @@ async fn check_webhook(context: &Context, profile: &Profile, access: &LedgerAcce
         WebhookTestAnswer::OtherServer(_) => exit::INVALID,
         _ => exit::STOPPED,
     };
-    let other_secret = match access {
+    let is_secret_different = match access {
         LedgerAccess::Open(ledger) => has_other_secret(ledger.as_ref(), &hook).await.unwrap_or(false),
         LedgerAccess::Closed => false,
     };
-    let (problem, remedy) = split_remedy(&describe_hook_answer(&answer, other_secret));
+    let (problem, remedy) = split_remedy(&describe_hook_answer(&answer, is_secret_different));
     let test = context.output.command(format!("gateway hook {} --test", quote_for_shell(&profile.name)));
     let help = remedy.unwrap_or_else(|| format!("start `campaign serve`, check the proxy, and test again: {test}"));
     CheckResult::failed(CHECK, code, format!("{public}: {problem}"), help)

@@ -24,7 +24,7 @@ pub(super) enum LedgerAccess {
     Closed,
 }
 
-/// The result of the check, and what other checks use.
+/// The result of the check, and the facts that other checks need.
 pub(super) struct LedgerCheck {
     pub(super) result: CheckResult,
     pub(super) access: LedgerAccess,
@@ -35,10 +35,10 @@ pub(super) struct LedgerCheck {
 pub(super) async fn check_ledger(context: &Context) -> LedgerCheck {
     let place = match context.ledger_location() {
         Ok(place) => place,
-        Err(failure) => return closed_ledger(explain(context, failure)),
+        Err(failure) => return closed_ledger(result_from_failure(context, failure)),
     };
     match context.open_ledger_unchanged().await {
-        Err(failure) => closed_ledger(explain(context, failure)),
+        Err(failure) => closed_ledger(result_from_failure(context, failure)),
         Ok(FoundLedger::Older) => closed_ledger(CheckResult::warning(
             CHECK,
             format!("the ledger in `{place}` was last used by an earlier version of campaign"),
@@ -52,10 +52,10 @@ pub(super) async fn check_ledger(context: &Context) -> LedgerCheck {
             access: LedgerAccess::Open(Arc::new(MemoryLedger::new(LedgerContents::default(), Timestamp::now))),
             latest_run: None,
         },
-        Ok(FoundLedger::Usable { ledger, older_tables }) => match examine(context, ledger.as_ref()).await {
-            Err(error) => closed_ledger(explain(context, error)),
+        Ok(FoundLedger::Usable { ledger, has_older_tables }) => match examine(context, ledger.as_ref()).await {
+            Err(error) => closed_ledger(result_from_failure(context, error)),
             Ok((runs, latest_run)) => LedgerCheck {
-                result: describe_usable_ledger(context, &place, runs, older_tables),
+                result: describe_usable_ledger(context, &place, runs, has_older_tables),
                 access: LedgerAccess::Open(ledger),
                 latest_run,
             },
@@ -89,9 +89,9 @@ async fn examine(context: &Context, ledger: &dyn Ledger) -> Result<(u64, Option<
     Ok((runs.len() as u64, latest))
 }
 
-fn describe_usable_ledger(context: &Context, place: &str, runs: u64, older_tables: bool) -> CheckResult {
+fn describe_usable_ledger(context: &Context, place: &str, runs: u64, has_older_tables: bool) -> CheckResult {
     let message = format!("{} in `{place}`, intact and writable", format_count(runs, "run"));
-    match older_tables {
+    match has_older_tables {
         false => CheckResult::ok(CHECK, message),
         true => CheckResult::warning(
             CHECK,
@@ -104,11 +104,12 @@ fn describe_usable_ledger(context: &Context, place: &str, runs: u64, older_table
     }
 }
 
-fn explain(context: &Context, failure: CommandFailure) -> CheckResult {
+/// Converts a failure into a failed check, or into a warning if another process is using the ledger.
+fn result_from_failure(context: &Context, failure: CommandFailure) -> CheckResult {
     let failure: Explanation = failure.into_explanation(&context.output.options);
-    let busy = failure.message.contains("is using the ledger") || failure.message.contains("is still sending");
-    let otherwise = format!("see what is damaged: {}", context.output.command("ledger check"));
-    let result = CheckResult::from_failure(CHECK, failure, otherwise);
+    let is_busy = failure.message.contains("is using the ledger") || failure.message.contains("is still sending");
+    let fallback_help = format!("see what is damaged: {}", context.output.command("ledger check"));
+    let result = CheckResult::from_failure(CHECK, failure, fallback_help);
     // A long commit of another process is not a fault of the ledger.
-    if busy { CheckResult { status: CheckStatus::Warning, ..result } } else { result }
+    if is_busy { CheckResult { status: CheckStatus::Warning, ..result } } else { result }
 }

@@ -15,7 +15,7 @@ use campaign_core::finding::quote_for_shell;
 use campaign_core::private::{self, FileAccess};
 use campaign_engine::report::{format_duration, format_local_minute};
 
-/// The free space in bytes below which the next run stops.
+/// The free space in bytes below which the check fails, because the next run might fill the disk.
 #[cfg(unix)]
 const TOO_LITTLE_SPACE: u64 = 100 << 20;
 /// The free space in bytes below which a warning is reported.
@@ -29,18 +29,18 @@ pub(super) fn check_state_folder(state: &Path) -> CheckResult {
     const CHECK: &str = "state-folder";
     let folder = format!("`{}`", state.display());
     let failure = |why: &str, help: &str| CheckResult::failed(CHECK, exit::STORAGE, format!("{folder} {why}"), help);
-    let choose = "give yourself access to the folder, or choose another one with `--state-dir DIR`";
+    let access_help = "give yourself access to the folder, or choose another one with `--state-dir DIR`";
     match std::fs::metadata(state) {
         Ok(found) if !found.is_dir() => failure("is not a folder", "choose a folder with `--state-dir DIR`"),
         Ok(_) => match tempfile::tempfile_in(state) {
             Ok(_) => CheckResult::ok(CHECK, folder),
-            Err(error) => failure(&format!("cannot be written: {error}"), choose),
+            Err(error) => failure(&format!("cannot be written: {error}"), access_help),
         },
         Err(error) if error.kind() == ErrorKind::NotFound => match is_writable(&nearest_folder(state)) {
             true => CheckResult::ok(CHECK, format!("{folder} does not exist yet; the first run creates it")),
-            false => failure("does not exist and cannot be created", choose),
+            false => failure("does not exist and cannot be created", access_help),
         },
-        Err(error) => failure(&format!("cannot be read: {error}"), choose),
+        Err(error) => failure(&format!("cannot be read: {error}"), access_help),
     }
 }
 
@@ -145,10 +145,10 @@ pub(super) fn check_time_zone() -> CheckResult {
 /// Checks whether other users of this machine can read or change the state folder, the ledger or the gateway profiles.
 pub(super) fn check_permissions(context: &Context, state: &Path) -> CheckResult {
     const CHECK: &str = "permissions";
-    let place = context.profiles().new_profile_path(None);
+    let profiles_file = context.profiles().new_profile_path(None);
     let ledger = state.join(LEDGER_FILE);
     let mut found: Vec<(CheckStatus, String, String)> = Vec::new();
-    for (path, is_private) in [(state, true), (ledger.as_path(), true), (place.as_path(), false)] {
+    for (path, is_private) in [(state, true), (ledger.as_path(), true), (profiles_file.as_path(), false)] {
         let is_there = path != state || path.is_dir();
         let Some(access) = private::read_access(path).filter(|_| is_there) else { continue };
         let can = match (access.everyone_reads, access.everyone_writes) {
@@ -176,7 +176,7 @@ fn access_remedy(path: &Path, access: FileAccess, is_private: bool) -> String {
     let name = quote_for_shell(path);
     match access {
         FileAccess { is_shared_temporary: true, .. } => "choose your own folder with `--state-dir DIR`".to_owned(),
-        // A group shares the folder.
+        // A group shares the folder, so only others lose access.
         FileAccess { gives_its_group: true, .. } => format!("run `chmod o= {name}`"),
         _ if !is_private => format!("run `chmod o-w {name}`"),
         _ if path.is_dir() => format!("run `chmod 700 {name}`"),
@@ -184,7 +184,7 @@ fn access_remedy(path: &Path, access: FileAccess, is_private: bool) -> String {
     }
 }
 
-/// The name of the check.
+/// The name of the clock check.
 const CHECK: &str = "clock";
 /// A larger difference from a gateway's clock is reported. Times in HTTP have whole seconds, and an answer takes time.
 const SMALL_OFFSET: SignedDuration = SignedDuration::from_secs(5);
@@ -293,7 +293,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn low_disk_space_is_reported_before_runs_stop() {
+    fn low_disk_space_warns_before_it_fails_the_check() {
         let status = |free| check_free_space(free, "help").status;
         assert_eq!(status(5 << 30), CheckStatus::Ok);
         assert_eq!(status(LITTLE_SPACE - 1), CheckStatus::Warning);
@@ -321,7 +321,7 @@ mod tests {
         GatewayTime { gateway: name.to_owned(), offset: SignedDuration::from_secs(seconds) }
     }
 
-    fn judge(gateways: &[GatewayTime]) -> (CheckStatus, String) {
+    fn check_gateway_clocks(gateways: &[GatewayTime]) -> (CheckStatus, String) {
         let result = check_clock(now(), SignedDuration::ZERO, gateways, None);
         (result.status, result.message)
     }
@@ -329,13 +329,16 @@ mod tests {
     #[test]
     fn clock_is_compared_with_the_closest_gateway_clock() {
         let wrong = CheckStatus::Failed(exit::INVALID);
-        assert_eq!(judge(&[gateway("a", -2)]), (CheckStatus::Ok, "agrees with the clock of a".to_owned()));
-        assert_eq!(judge(&[gateway("a", 4_000), gateway("b", 1)]).0, CheckStatus::Ok);
+        assert_eq!(
+            check_gateway_clocks(&[gateway("a", -2)]),
+            (CheckStatus::Ok, "agrees with the clock of a".to_owned())
+        );
+        assert_eq!(check_gateway_clocks(&[gateway("a", 4_000), gateway("b", 1)]).0, CheckStatus::Ok);
         let ahead = "the clock is 30 s ahead of the clock of a".to_owned();
-        assert_eq!(judge(&[gateway("a", -30)]), (CheckStatus::Warning, ahead));
+        assert_eq!(check_gateway_clocks(&[gateway("a", -30)]), (CheckStatus::Warning, ahead));
         let clock_error = "the clock is 10 min 0 s behind the clock of a".to_owned();
-        assert_eq!(judge(&[gateway("a", 600)]), (wrong, clock_error));
-        assert_eq!(judge(&[]).0, CheckStatus::Skipped);
+        assert_eq!(check_gateway_clocks(&[gateway("a", 600)]), (wrong, clock_error));
+        assert_eq!(check_gateway_clocks(&[]).0, CheckStatus::Skipped);
     }
 
     #[test]

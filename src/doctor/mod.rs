@@ -188,6 +188,7 @@ fn report_results(context: &Context, results: &[CheckResult]) -> u8 {
         (0, _) => StyledLine::attention([plain(format!("no problems, {}", format_count(warnings, "warning")))]),
         _ => StyledLine::failure([bad(problems)].into_iter().chain(warned)),
     });
+    // Warnings are printed even if the command is quiet.
     context.output.print_done(text, if warnings > 0 { exit::INVALID } else { code });
     code
 }

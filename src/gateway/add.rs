@@ -33,9 +33,9 @@ pub(super) async fn add_profile(context: &Context, args: AddArgs) -> Result<u8, 
     let prompts = ProfilePrompts { output: &context.output, can_ask: context.output.can_ask() };
     let base_url = prompts.ask_base_url(args.base_url).await?;
     let async_url = prompts.ask_async_url(args.async_url).await?;
-    let local = base_url.is_loopback() && async_url.as_ref().is_none_or(EndpointUrl::is_loopback);
-    let rate = prompts.ask_rate(args.rate, local).await?;
-    let home = prompts.ask_home(args.home, local).await?;
+    let is_local = base_url.is_loopback() && async_url.as_ref().is_none_or(EndpointUrl::is_loopback);
+    let rate = prompts.ask_rate(args.rate, is_local).await?;
+    let home = prompts.ask_home(args.home, is_local).await?;
     let key = KeyLocation::choose(&args.name, args.key_env, args.key_file, &place)?;
     let new = NewProfile { name: args.name, base_url, async_url, api_key: key.source.clone(), rate, home };
     let draft = ProfileDraft::prepare(&place, &new)?;
@@ -120,10 +120,12 @@ impl KeyLocation {
         let make_absolute = |path: &Path| {
             absolute(path).map_err(|error| CommandFailure::invalid(format!("`{}`: {error}", path.display())))
         };
-        let (whole_path, whole_folder) = (make_absolute(&path)?, absolute(folder).or_else(|_| std::env::current_dir()));
-        let within = whole_folder.ok().and_then(|folder| whole_path.strip_prefix(folder).ok().map(Path::to_owned));
-        let written = SecretSource::File(within.unwrap_or(whole_path));
-        Ok(Self { source: written, new_file: Some(path).filter(|path| !path.exists()) })
+        let (absolute_path, absolute_folder) =
+            (make_absolute(&path)?, absolute(folder).or_else(|_| std::env::current_dir()));
+        let relative_path =
+            absolute_folder.ok().and_then(|folder| absolute_path.strip_prefix(folder).ok().map(Path::to_owned));
+        let source = SecretSource::File(relative_path.unwrap_or(absolute_path));
+        Ok(Self { source, new_file: Some(path).filter(|path| !path.exists()) })
     }
 
     /// Describes where the API key is stored.
@@ -158,8 +160,8 @@ impl ProfilePrompts<'_> {
         .await
     }
 
-    async fn ask_rate(&self, value: Option<String>, local: bool) -> Result<Option<String>, CommandFailure> {
-        if local && value.is_none() {
+    async fn ask_rate(&self, value: Option<String>, is_local: bool) -> Result<Option<String>, CommandFailure> {
+        if is_local && value.is_none() {
             return Ok(None);
         }
         let prompt = format!(
@@ -171,7 +173,7 @@ impl ProfilePrompts<'_> {
                 return Ok(DEFAULT_RATE.to_owned());
             }
             match text.parse() {
-                Ok(Rate::Unlimited) if !local => Err("`unlimited` is only for a gateway on this machine".to_owned()),
+                Ok(Rate::Unlimited) if !is_local => Err("`unlimited` is only for a gateway on this machine".to_owned()),
                 Ok(_) => Ok(text.to_owned()),
                 Err(_) => Err(format!("`{text}` is not a valid rate; use a value such as `10/s` or `600/min`")),
             }
@@ -180,8 +182,8 @@ impl ProfilePrompts<'_> {
     }
 
     /// Asks for the home countries, unless the gateway is on this machine or there is no terminal.
-    async fn ask_home(&self, value: Option<String>, local: bool) -> Result<Option<CountrySet>, CommandFailure> {
-        if value.is_none() && (local || !self.can_ask) {
+    async fn ask_home(&self, value: Option<String>, is_local: bool) -> Result<Option<CountrySet>, CommandFailure> {
+        if value.is_none() && (is_local || !self.can_ask) {
             return Ok(None);
         }
         let question = format!(

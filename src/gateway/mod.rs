@@ -106,7 +106,7 @@ async fn show_delivery_status(context: &Context, args: &MessageArgs) -> Result<u
     let waiting = context.output.show_spinner("Asking the gateway…");
     let answers = account.ask_all(&inquiries).await?;
     drop(waiting);
-    let code = exit_code(&answers);
+    let code = exit_code_of_answers(&answers);
     let pairs = || inquiries.iter().zip(&answers);
     if context.output.json {
         let statuses: Vec<Value> = pairs().map(|(inquiry, answer)| message_json(inquiry, answer)).collect();
@@ -138,7 +138,7 @@ fn status_inquiry(typed: &str, is_gateway_id: bool) -> Result<AskStatus, Command
 }
 
 /// The exit code of the worst answer. A missing answer is worse than a rejection.
-fn exit_code(answers: &[Result<MessageRecord, InquiryFailure>]) -> u8 {
+fn exit_code_of_answers(answers: &[Result<MessageRecord, InquiryFailure>]) -> u8 {
     let failures: Vec<&InquiryFailure> = answers.iter().filter_map(|answer| answer.as_ref().err()).collect();
     match failures.iter().all(|failed| failed.cause == FailureCause::Refused) {
         true if failures.is_empty() => exit::SUCCESS,
@@ -217,18 +217,21 @@ async fn test_hook(context: &Context, name: &str, hook: &WebhookUrls) -> Result<
         return Ok(exit::SUCCESS);
     }
     let code = if matches!(answer, WebhookTestAnswer::OtherServer(_)) { exit::INVALID } else { exit::STOPPED };
-    let other_secret = match context.open_existing_ledger().await? {
+    let is_secret_different = match context.open_existing_ledger().await? {
         Some(ledger) => has_other_secret(ledger.as_ref(), hook).await?,
         None => false,
     };
-    Err(CommandFailure::new(code, format!("{}: {}", hook.public_url(), describe_hook_answer(&answer, other_secret))))
+    Err(CommandFailure::new(
+        code,
+        format!("{}: {}", hook.public_url(), describe_hook_answer(&answer, is_secret_different)),
+    ))
 }
 
 /// Describes the answer from the public address of the webhook endpoint, and the remedy.
-pub(super) fn describe_hook_answer(answer: &WebhookTestAnswer, other_secret: bool) -> String {
+pub(super) fn describe_hook_answer(answer: &WebhookTestAnswer, is_secret_different: bool) -> String {
     match answer {
         WebhookTestAnswer::Ours => "it reaches `campaign serve`".to_owned(),
-        WebhookTestAnswer::OtherServer(_) if other_secret => {
+        WebhookTestAnswer::OtherServer(_) if is_secret_different => {
             "`campaign serve` has a different secret than this profile; use the same secret in both, or restart `serve`"
                 .to_owned()
         }
@@ -334,12 +337,12 @@ async fn run_sms_templates_command(context: &Context, command: SmsTemplatesComma
     let channel = TemplateChannel::Sms;
     match command {
         SmsTemplatesCommand::List(through) => list_templates(context, &through, channel).await,
-        SmsTemplatesCommand::Create { name: label, text, agreed, through } => {
+        SmsTemplatesCommand::Create { name: label, text, confirmation, through } => {
             let draft = CreateTemplate { channel, label, text: read_template_text(&text)? };
-            create_template(context, &through, draft, agreed.yes).await
+            create_template(context, &through, draft, confirmation.yes).await
         }
-        SmsTemplatesCommand::Delete { id, agreed, through } => {
-            delete_template(context, &through, DeleteTemplate { channel, id, text: None }, agreed.yes).await
+        SmsTemplatesCommand::Delete { id, confirmation, through } => {
+            delete_template(context, &through, DeleteTemplate { channel, id, text: None }, confirmation.yes).await
         }
     }
 }
@@ -348,12 +351,12 @@ async fn run_viber_templates_command(context: &Context, command: ViberTemplatesC
     let channel = TemplateChannel::Viber;
     match command {
         ViberTemplatesCommand::List(through) => list_templates(context, &through, channel).await,
-        ViberTemplatesCommand::Create { signature: label, text, agreed, through } => {
+        ViberTemplatesCommand::Create { signature: label, text, confirmation, through } => {
             let draft = CreateTemplate { channel, label, text: read_template_text(&text)? };
-            create_template(context, &through, draft, agreed.yes).await
+            create_template(context, &through, draft, confirmation.yes).await
         }
-        ViberTemplatesCommand::Delete { id, text, agreed, through } => {
-            delete_template(context, &through, DeleteTemplate { channel, id, text }, agreed.yes).await
+        ViberTemplatesCommand::Delete { id, text, confirmation, through } => {
+            delete_template(context, &through, DeleteTemplate { channel, id, text }, confirmation.yes).await
         }
     }
 }
@@ -396,7 +399,7 @@ async fn create_template(
     context: &Context,
     option: &GatewayOption,
     draft: CreateTemplate,
-    yes: bool,
+    is_confirmed: bool,
 ) -> Result<u8, CommandFailure> {
     let account = open_account(context, option).await?;
     let (channel, label) = (draft.channel, draft.label.trim());
@@ -404,7 +407,8 @@ async fn create_template(
         TemplateChannel::Sms => format!("`{label}`"),
         TemplateChannel::Viber => format!("for `{label}`"),
     };
-    let created = account.create_template(draft, consent::choose_consent(&context.output, yes).as_ref()).await?;
+    let created =
+        account.create_template(draft, consent::choose_consent(&context.output, is_confirmed).as_ref()).await?;
     if context.output.json {
         let (gateway, template) = (&account.profile.name, template_json(&created));
         context.output.print_object(&json!({ "gateway": gateway, "template": template, "exit": exit::SUCCESS }));
@@ -422,11 +426,12 @@ async fn delete_template(
     context: &Context,
     option: &GatewayOption,
     template: DeleteTemplate,
-    yes: bool,
+    is_confirmed: bool,
 ) -> Result<u8, CommandFailure> {
     let account = open_account(context, option).await?;
     let DeleteTemplate { channel, id, .. } = template;
-    let deleted = account.delete_template(template, consent::choose_consent(&context.output, yes).as_ref()).await?;
+    let deleted =
+        account.delete_template(template, consent::choose_consent(&context.output, is_confirmed).as_ref()).await?;
     if context.output.json {
         let gateway = &account.profile.name;
         context

@@ -116,7 +116,7 @@ pub(super) async fn retry_rows(
     gateway: &str,
     scope: RetryScope,
     request: RunRequest,
-    yes: bool,
+    is_confirmed: bool,
 ) -> Result<u8, CommandFailure> {
     let occurrence = match context.open_existing_ledger().await? {
         Some(ledger) => find_occurrence(ledger.as_ref(), scope.run).await?,
@@ -127,8 +127,9 @@ pub(super) async fn retry_rows(
     let adapters = context.adapters(context.open_ledger_for(&launch).await?)?;
     let ledger = Arc::clone(&adapters.ledger);
     let waiting = context.output.show_spinner("Preparing the retry…");
-    let outcome =
-        launch.retry(adapters, consent::choose_consent(&context.output, yes), context.watch_signals()?, scope).await?;
+    let outcome = launch
+        .retry(adapters, consent::choose_consent(&context.output, is_confirmed), context.watch_signals()?, scope)
+        .await?;
     drop(waiting);
     let code = build_outcome_printer(context, &inputs, Some(gateway)).print_outcome(outcome, false);
     send_notifications(context, ledger.as_ref()).await?;
@@ -153,11 +154,11 @@ fn build_outcome_printer<'a>(context: &'a Context, inputs: &'a Inputs, gateway: 
     let profiles = context.profiles().load(Some(&inputs.campaign.file));
     // A loopback gateway is not suggested, because it reaches no recipients. The default name of a live gateway is an
     // exception.
-    let live = |profile: &&Profile| !profile.is_loopback() || profile.name == suggested::LIVE_GATEWAY;
+    let is_suggested = |profile: &&Profile| !profile.is_loopback() || profile.name == suggested::LIVE_GATEWAY;
     let mut live: Vec<String> = profiles
         .iter()
         .flat_map(|profiles| profiles.profiles())
-        .filter(live)
+        .filter(is_suggested)
         .map(|profile| profile.name.clone())
         .collect();
     // If the campaign's own gateway has a profile, only that gateway is suggested.
@@ -238,7 +239,7 @@ async fn find_unfinished_occurrence(
     }
 }
 
-/// Waits until a campaign is due and its list is complete, with a countdown. If the wait is interrupted, nothing is sent.
+/// Waits with a countdown until a campaign is due and its list is complete. If a signal ends the wait, nothing is sent.
 ///
 /// An occurrence that the machine slept through is skipped if it is late by more than `grace`. With `wait_for_file`, an
 /// occurrence is also skipped if its list does not arrive in time.
@@ -426,7 +427,7 @@ fn run_arguments(campaign: &Campaign, args: &RunArgs) -> String {
     command
 }
 
-/// Describes the rows that were to be sent again and were skipped, with a line for each of the most frequent reasons.
+/// Describes the rows that were to be sent again but were skipped, with a line for each of the first eight reasons.
 fn describe_not_resent_rows(not_resent: &ExcludedRows) -> Vec<String> {
     let sets = not_resent.sets().take(8).map(|(_, reason, rows)| {
         let were = choose_plural(rows.len(), "was", "were");
@@ -435,7 +436,7 @@ fn describe_not_resent_rows(not_resent: &ExcludedRows) -> Vec<String> {
     sets.collect()
 }
 
-/// Describes the skipped recipients, with a line for each of the most frequent reasons.
+/// Describes the skipped and invalid rows, with a line for each of the eight most frequent reasons.
 fn describe_skipped_recipients(excluded: &ExcludedRows) -> Vec<String> {
     let mut sets: Vec<_> = excluded.sets().filter(|(_, _, rows)| !rows.is_empty()).collect();
     sets.sort_by_key(|(_, _, rows)| std::cmp::Reverse(rows.len()));

@@ -36,14 +36,14 @@ pub(super) struct OutcomePrinter<'a> {
     pub(super) inputs: &'a Inputs,
     /// The gateway of `--gateway`, which replaces the campaign's.
     pub(super) gateway: Option<&'a str>,
-    /// The live gateways.
+    /// The names of the live gateways that the summary can suggest.
     pub(super) live: Vec<String>,
 }
 
 impl OutcomePrinter<'_> {
-    /// Prints the summary and returns the exit code. `real_time` says whether this command kept to the rate limit of a
-    /// live run.
-    pub(super) fn print_outcome(&self, outcome: RunOutcome, real_time: bool) -> u8 {
+    /// Prints the summary and returns the exit code. `is_real_time` means that this command kept to the rate limit of
+    /// a live run.
+    pub(super) fn print_outcome(&self, outcome: RunOutcome, is_real_time: bool) -> u8 {
         let mut summaries = Vec::new();
         let backup = match &outcome {
             RunOutcome::Ended(ended) => ended.kept.clone(),
@@ -51,11 +51,12 @@ impl OutcomePrinter<'_> {
         };
         let last = match outcome {
             RunOutcome::Ended(mut ended) => {
-                summaries.extend(ended.earlier.take().map(|earlier| self.summarize_ended_run(*earlier, real_time)));
-                self.summarize_ended_run(*ended, real_time)
+                summaries.extend(ended.earlier.take().map(|earlier| self.summarize_ended_run(*earlier, is_real_time)));
+                self.summarize_ended_run(*ended, is_real_time)
             }
             RunOutcome::NothingLeft(mut nothing) => {
-                summaries.extend(nothing.earlier.take().map(|earlier| self.summarize_ended_run(*earlier, real_time)));
+                summaries
+                    .extend(nothing.earlier.take().map(|earlier| self.summarize_ended_run(*earlier, is_real_time)));
                 (exit::exit_code_without_run(&nothing), self.summarize_nothing_left(&nothing))
             }
         };
@@ -93,7 +94,7 @@ impl OutcomePrinter<'_> {
         }
     }
 
-    fn summarize_ended_run(&self, ended: EndedRun, real_time: bool) -> (u8, RunSummary) {
+    fn summarize_ended_run(&self, ended: EndedRun, is_real_time: bool) -> (u8, RunSummary) {
         let mut code = exit::exit_code_of_end(ended.kind, &ended.counts);
         let mut notes = ended.played.as_ref().map(describe_sandbox).unwrap_or_default();
         if ended.notes.skipped.unconfirmed > 0 {
@@ -102,7 +103,7 @@ impl OutcomePrinter<'_> {
         }
         notes.extend(describe_skipped_recipients(&ended.excluded));
         notes.extend(describe_not_resent_rows(&ended.not_resent));
-        notes.extend(self.collect_notes(&ended, real_time));
+        notes.extend(self.collect_notes(&ended, is_real_time));
         notes.extend(ended.kept.as_ref().map(describe_results_backup));
         notes.extend(ended.open_doubts.iter().map(|doubt| self.describe_open_doubt(doubt).0));
         notes.extend(status_note(self.output, self.inputs, &ended.run, &ended.counts));
@@ -242,7 +243,7 @@ impl OutcomePrinter<'_> {
     }
 
     /// Collects the notes about an ended run.
-    fn collect_notes(&self, ended: &EndedRun, real_time: bool) -> Vec<String> {
+    fn collect_notes(&self, ended: &EndedRun, is_real_time: bool) -> Vec<String> {
         let (output, mut notes, EndedRun { run, counts, .. }) = (self.output, Vec::new(), ended);
         let rejected: u64 = ended.errors.most_frequent(usize::MAX).map(|(_, count)| count).sum();
         // The counts cover the whole run, to which earlier commands might have contributed.
@@ -258,7 +259,7 @@ impl OutcomePrinter<'_> {
                 false => format!("{recipients} opted out; in a live run, they would get no more marketing messages"),
             });
         }
-        notes.extend(ended.deviations.counts().map(|(oddity, count)| describe_deviation(oddity, count)));
+        notes.extend(ended.deviations.counts().map(|(deviation, count)| describe_deviation(deviation, count)));
         let (name, doubt) = (run.name(), counts.get(RowState::InDoubt));
         let resolve = output.suggest_for_run(&name, &NextStep::Decide);
         if doubt > 0 {
@@ -297,9 +298,9 @@ impl OutcomePrinter<'_> {
         );
         let rate = self.inputs.campaign.delivery.rate;
         let sent = run.recipients - skipped - counts.get(RowState::Invalid);
-        let compares = !run.live && !real_time && sent > 0;
+        let is_comparable = !run.live && !is_real_time && sent > 0;
         let due = self.inputs.campaign.next_due_after(Timestamp::now());
-        if let (true, Some(rate)) = (compares, rate)
+        if let (true, Some(rate)) = (is_comparable, rate)
             && let Some(per_second) = rate.per_second()
         {
             let time = Duration::from_secs_f64(sent as f64 / per_second);
@@ -309,7 +310,7 @@ impl OutcomePrinter<'_> {
             notes.push(format!("a live run takes about {time} at `delivery.rate: {rate}`{openings}"));
         }
         // A retry does not read the time zones of recipients.
-        if let (true, Some(zones)) = (compares, &ended.notes.zones)
+        if let (true, Some(zones)) = (is_comparable, &ended.notes.zones)
             && let Some(days) = count_sending_days(&self.inputs.campaign, None, zones, &SentByDay::default(), sent, due)
         {
             notes.push(format!("a live run takes {} because of `delivery.per_day`", format_count(days, "day")));

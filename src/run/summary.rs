@@ -17,9 +17,9 @@ use campaign_manifest::CampaignBrief;
 pub(super) enum Tone {
     /// All messages were sent.
     Good,
-    /// Some rows need attention.
+    /// Some rows need attention, or the run was stopped by an operator, a signal or its sending window.
     Caution,
-    /// The run stopped early.
+    /// A problem stopped the run.
     Bad,
 }
 
@@ -28,15 +28,15 @@ pub(super) enum Tone {
 pub(super) struct RunSummary {
     /// The name of the run. `None` for a dry run.
     pub(super) run: Option<String>,
-    /// The campaign.
+    /// The name of the campaign.
     pub(super) campaign: String,
-    /// The gateway's profile.
+    /// The name of the gateway profile.
     pub(super) gateway: String,
-    /// The endpoint.
+    /// The name of the endpoint.
     pub(super) endpoint: &'static str,
-    /// Recipients.
+    /// The number of recipients.
     pub(super) rows: u64,
-    /// Counts by state.
+    /// The number of rows in each state.
     pub(super) counts: StateCounts,
     /// Messages that were delivered only in part.
     pub(super) in_part: u64,
@@ -46,7 +46,7 @@ pub(super) struct RunSummary {
     pub(super) opted_out: u64,
     /// Message parts: counted by the gateway after sending, and calculated before.
     pub(super) parts: u64,
-    /// Whether there might be more parts.
+    /// Whether there might be more parts than `parts`.
     pub(super) at_least: bool,
     /// The time that the command took.
     pub(super) time: Duration,

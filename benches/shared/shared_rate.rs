@@ -75,6 +75,7 @@ fn used_share(envelopes: &[(Instant, usize)], rate: u64, processes: usize) -> f6
     sent as f64 / ((until - from).as_secs_f64() * rate as f64)
 }
 
+/// The largest number of operations that arrived within any window of this length.
 fn peak_within(window: Duration, envelopes: &[(Instant, usize)]) -> usize {
     let (mut peak, mut current, mut oldest) = (0, 0, 0);
     for (at, count) in envelopes {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::door::Connection;
+use crate::client::Connection;
 use crate::scene::{Scene, message_id};
 use crate::server::Server;
 
@@ -17,7 +17,7 @@ const EXTRA_SECONDS: u64 = 5;
 pub(crate) fn run(rate: u64, seconds: u64) {
     let scene = Scene::new(rate * (seconds + EXTRA_SECONDS), None);
     scene.send();
-    let paths: Arc<[Box<str>]> = scene.paths().into();
+    let paths: Arc<[Box<str>]> = scene.take_paths().into();
     let mut server = Server::start(&scene);
     let began = Instant::now() + Duration::from_millis(100);
     let senders: Vec<_> = (0..CONNECTIONS)
@@ -63,7 +63,7 @@ pub(crate) fn run(rate: u64, seconds: u64) {
 /// An acknowledged receipt.
 struct Acknowledged {
     index: u64,
-    /// From its due time to the acknowledgement.
+    /// The time from the due time of the receipt to the acknowledgement.
     latency: Duration,
 }
 
