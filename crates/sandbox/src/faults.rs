@@ -20,7 +20,7 @@ const FIRST_DECISION: u64 = 1 << 32;
 pub(crate) struct EnvelopeFaults<'a> {
     /// The error of a rejected envelope.
     pub(crate) refusal: Option<&'a str>,
-    /// Whether it is executed.
+    /// Whether the envelope is executed.
     pub(crate) executed: bool,
     /// The faults of the answer's items, in this order.
     pub(crate) items: Vec<&'a FaultEffect>,
@@ -42,8 +42,9 @@ pub(crate) fn decide_envelope_faults<'a>(scenario: &'a Scenario, facts: Envelope
     let mut faults = EnvelopeFaults::default();
     for (draw, fault) in faults_with_draws(scenario) {
         // The asynchronous answer has no items (contract 4.2), so item faults do not apply.
-        let about_items = matches!(fault.effect, FaultEffect::Reordered | FaultEffect::Missing | FaultEffect::Foreign);
-        let is_visible = facts.endpoint == Endpoint::Sync || !about_items;
+        let concerns_items =
+            matches!(fault.effect, FaultEffect::Reordered | FaultEffect::Missing | FaultEffect::Foreign);
+        let is_visible = facts.endpoint == Endpoint::Sync || !concerns_items;
         if is_visible && fault.when.applies_to_envelope(draw, facts) && faults.add_effect(&fault.effect) {
             faults.fired.push(effect_name(&fault.effect));
         }
@@ -124,9 +125,9 @@ impl<'a> EnvelopeFaults<'a> {
             FaultEffect::Dropped => set_if_empty(&mut self.wire.loss, ResponseLoss::Dropped),
             FaultEffect::Truncated => set_if_empty(&mut self.wire.loss, ResponseLoss::Truncated),
             FaultEffect::Reordered | FaultEffect::Missing | FaultEffect::Foreign => {
-                let free = !self.items.contains(&effect);
-                self.items.extend(Some(effect).filter(|_| free));
-                free
+                let is_new = !self.items.contains(&effect);
+                self.items.extend(Some(effect).filter(|_| is_new));
+                is_new
             }
             FaultEffect::ItemError(_) | FaultEffect::Webhook(_) | FaultEffect::Refused(_) | FaultEffect::Closed => {
                 false
@@ -137,9 +138,9 @@ impl<'a> EnvelopeFaults<'a> {
 
 /// Sets the slot if it is empty. Returns whether the slot was empty.
 fn set_if_empty<T>(slot: &mut Option<T>, value: T) -> bool {
-    let free = slot.is_none();
+    let was_empty = slot.is_none();
     slot.get_or_insert(value);
-    free
+    was_empty
 }
 
 /// The name of a fault in scenarios and in the journal.

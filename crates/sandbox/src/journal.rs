@@ -1,7 +1,7 @@
 //! The journal: every envelope and operation with its results, in order of execution.
 //!
 //! Tests use it to detect duplicate messages. An envelope is therefore written before its answer is sent, and survives
-//! if a signal ends the process. It contains whole phone numbers.
+//! if a signal ends the process. The journal contains whole phone numbers.
 //!
 //! Each line is a JSON object. `"event":"envelope"` has `at`, `envelope` (its number, from 1), `endpoint`, `remote`,
 //! `operations` (how many), `accepted`, and `error` or `request_id`. An accepted envelope is followed by a line
@@ -17,8 +17,8 @@
 //! - `"event":"status"`: `id` (as sent), `type` (the channel) and `status`, for each change after acceptance, and for
 //!   each channel of a fallback that fails before the next one is tried (which no `status` operation reports);
 //! - `"event":"charge"`: `reason`, `amount` and `balance` (of the account, afterwards). `reserved` is the price of the
-//!   most expensive stage on acceptance; `returned` is the unused part of it, negative; `charged` is the price of a
-//!   lookup or a verification call. The amounts of a message add up to its cost;
+//!   most expensive stage on acceptance; `returned` is the unused part of the reservation, as a negative amount;
+//!   `charged` is the price of a lookup or a verification call. The amounts of a message add up to its cost;
 //! - `"event":"webhook"`: `url`, `status`, `attempt` (from 1) and `result`, the receiver's HTTP status or the reason
 //!   why it did not respond.
 //!
@@ -200,8 +200,8 @@ impl JournalSink {
         let bytes = lines.0.as_deref().unwrap_or_default();
         match self {
             JournalSink::Nowhere => true,
-            JournalSink::Memory(kept) => {
-                kept.extend_from_slice(bytes);
+            JournalSink::Memory(memory) => {
+                memory.extend_from_slice(bytes);
                 true
             }
             JournalSink::File { file, path } => {
@@ -224,7 +224,7 @@ impl JournalSink {
     /// The lines of a journal in memory; the text is empty for any other journal.
     pub(super) fn memory_text(&self) -> String {
         match self {
-            JournalSink::Memory(kept) => String::from_utf8_lossy(kept).into_owned(),
+            JournalSink::Memory(memory) => String::from_utf8_lossy(memory).into_owned(),
             JournalSink::Nowhere | JournalSink::File { .. } | JournalSink::Broken => String::new(),
         }
     }

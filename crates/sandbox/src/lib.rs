@@ -1,10 +1,10 @@
 //! The emulated gateway for rehearsals, over real HTTP.
 //!
-//! It serves both endpoints of the contract and writes a journal that shows duplicate messages. Questions that the
-//! contract leaves open are decided once, in [`assumptions()`].
+//! The sandbox serves both endpoints of the contract and writes a journal that shows duplicate messages. Questions
+//! that the contract leaves open are decided once, in [`assumptions()`].
 //!
-//! It must not use `gateway`, not even for a field's name, so that a misspelt name fails here. It does not protect its
-//! client: it executes duplicate requests.
+//! The sandbox must not use `gateway`, not even for a field's name, so that a misspelt name fails here. The sandbox
+//! does not protect its client: it executes duplicate requests.
 //!
 //! | module | contents |
 //! |---|---|

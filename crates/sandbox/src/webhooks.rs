@@ -56,7 +56,7 @@ struct StatusNotice {
     attempts: u32,
 }
 
-/// A waiting webhook, in sending order.
+/// A waiting webhook. Its order is the order of sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct WaitingWebhook {
     due: VirtualTime,
@@ -71,6 +71,7 @@ pub(crate) struct Outbox {
     in_flight: HashMap<u64, StatusNotice>,
     /// For each message with a webhook in flight, the webhooks that wait for it: they must stay in order.
     held_back: HashMap<u32, Vec<WaitingWebhook>>,
+    /// The number of the latest webhook.
     last: u64,
     /// The errors of rejected messages with a webhook.
     refusals: HashMap<u32, OperationError>,
@@ -131,7 +132,7 @@ struct WebhookPayload<'a> {
     /// The digit that the recipient pressed.
     #[serde(skip_serializing_if = "Option::is_none")]
     reply: Option<char>,
-    /// Seconds.
+    /// The duration of the call, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     duration: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -141,11 +142,11 @@ struct WebhookPayload<'a> {
 }
 
 impl GatewayEmulator {
-    /// Takes at most `room` webhooks that were due by the last [`GatewayEmulator::advance`], earliest first. The
+    /// Takes at most `max` webhooks that were due by the last [`GatewayEmulator::advance`], earliest first. The
     /// remaining webhooks wait in the outbox, where they take little memory.
-    pub(crate) fn take_due_posts(&mut self, room: usize) -> Vec<WebhookPost> {
+    pub(crate) fn take_due_posts(&mut self, max: usize) -> Vec<WebhookPost> {
         let mut posts = Vec::new();
-        while posts.len() < room {
+        while posts.len() < max {
             let Some(WaitingWebhook { number, notice, .. }) = self.outbox.take_next_due(self.now) else { break };
             let message = self.messages.message_at(notice.message);
             // The receiver must not get an older status after a newer one.
@@ -243,8 +244,8 @@ impl GatewayEmulator {
         let msg_id = msg_id_of(notice.message).to_string();
         let stage = self.current_stage(message, state);
         let behaviour = stage.and_then(|stage| {
-            let rule = self.lifecycle(message)?.choose_pattern(stage.channel);
-            Some(rule.resolve_behaviour(&self.scenario))
+            let pattern = self.lifecycle(message)?.choose_pattern(stage.channel);
+            Some(pattern.resolve_behaviour(&self.scenario))
         });
         let call = behaviour
             .filter(|_| state.phase.is_success() && stage.is_some_and(|stage| stage.channel == Channel::Voice));

@@ -49,10 +49,10 @@ impl ListHeader {
         &self.names
     }
 
-    /// The index of the column with this name or this header.
+    /// The index of the column with this name, or else with this header.
     pub fn find_column(&self, name: &str) -> Option<usize> {
-        let place = |names: &[String]| names.iter().position(|known| known == name);
-        place(&self.names).or_else(|| place(&self.headers))
+        let find_in = |names: &[String]| names.iter().position(|known| known == name);
+        find_in(&self.names).or_else(|| find_in(&self.headers))
     }
 
     /// The index of the preferred phone column, from 0.
@@ -157,8 +157,8 @@ pub(super) fn name_columns(line: &HeaderLine, settings: &ListSettings) -> Column
 ///
 /// # Errors
 ///
-/// All findings about the header: duplicate or missing names, and phone numbers that are in another column or that need
-/// a region.
+/// If the first row is not a header, the finding about that. Otherwise all findings about the header: unknown,
+/// duplicate or missing names, and phone numbers that are in another column or that need a region.
 pub(super) fn resolve_columns(
     names: ColumnNames,
     line: &HeaderLine,
@@ -194,11 +194,11 @@ pub(super) fn resolve_columns(
 /// The finding about a title in the first row, if the second row looks like the header.
 pub(super) fn find_title(line: &HeaderLine, sample: &Chunk) -> Option<Finding> {
     let headers = &line.headers;
-    let filled = |cells: &mut dyn Iterator<Item = &str>| cells.filter(|cell| !cell.trim().is_empty()).count();
+    let count_filled = |cells: &mut dyn Iterator<Item = &str>| cells.filter(|cell| !cell.trim().is_empty()).count();
     let next = sample.get(0).map(|record| record.fields);
     let is_title = headers.len() > 1
-        && filled(&mut headers.iter().map(String::as_str)) == 1
-        && next.is_some_and(|cells| filled(&mut cells.iter()) > 1 && !cells.iter().any(resembles_number));
+        && count_filled(&mut headers.iter().map(String::as_str)) == 1
+        && next.is_some_and(|cells| count_filled(&mut cells.iter()) > 1 && !cells.iter().any(resembles_number));
     let column = headers.iter().position(|header| !header.is_empty()).filter(|_| is_title)?;
     Some(title_finding(line, column))
 }
@@ -206,9 +206,9 @@ pub(super) fn find_title(line: &HeaderLine, sample: &Chunk) -> Option<Finding> {
 /// Like [`find_title`], but for a list without a phone column: the first row has one cell, and a later row contains
 /// delimiters.
 pub(super) fn find_title_without_phone_column(line: &HeaderLine, sample: &Chunk) -> Option<Finding> {
-    let is_row = |cell: &str| [',', ';', '\t', '|'].into_iter().any(|delimiter| cell.contains(delimiter));
-    let are_rows = line.headers.len() == 1 && sample.iter().any(|record| record.fields.iter().any(is_row));
-    are_rows.then(|| title_finding(line, 0))
+    let has_delimiter = |cell: &str| [',', ';', '\t', '|'].into_iter().any(|delimiter| cell.contains(delimiter));
+    let is_title = line.headers.len() == 1 && sample.iter().any(|record| record.fields.iter().any(has_delimiter));
+    is_title.then(|| title_finding(line, 0))
 }
 
 fn title_finding(line: &HeaderLine, column: usize) -> Finding {
@@ -401,7 +401,7 @@ impl<'h> HeaderIndex<'h> {
         Self { exact, headers, normalized: OnceCell::new() }
     }
 
-    /// The first column with exactly this header, or else the only column that matches after normalization.
+    /// The first column with exactly this header, or else the columns that match after normalization.
     pub(super) fn find(&self, header: &str) -> HeaderMatch {
         if let Some(&column) = self.exact.get(header.trim()) {
             return HeaderMatch::Column(column);

@@ -79,12 +79,12 @@ pub(super) fn mask_numbers(text: &str) -> String {
         let (before, run) = rest.split_at(start);
         let end = run.find(|character: char| !(character.is_ascii_digit() || " ()-.".contains(character)));
         let (run, after) = run.split_at(end.unwrap_or(run.len()));
-        let hides = run.bytes().filter(u8::is_ascii_digit).count() >= MIN_DIGITS;
+        let must_mask = run.bytes().filter(u8::is_ascii_digit).count() >= MIN_DIGITS;
         let mut digits = 0;
         masked.push_str(before);
         masked.extend(run.chars().map(|character| {
             digits += usize::from(character.is_ascii_digit());
-            if hides && digits > VISIBLE_DIGITS && character.is_ascii_digit() { '*' } else { character }
+            if must_mask && digits > VISIBLE_DIGITS && character.is_ascii_digit() { '*' } else { character }
         }));
         rest = after;
     }
@@ -195,16 +195,16 @@ pub(super) fn ragged_row(spot: FileExcerpt<'_>, ragged: RaggedRow) -> Finding {
     let RaggedRow { cells, expected, delimiter, surplus } = ragged;
     let line = spot.line_at(0);
     let message = format!("line {line} has {}, but the header has {expected}", format_count(cells as u64, "cell"));
-    let shortened = has_shortened_number(spot.raw, delimiter);
+    let is_shortened = has_shortened_number(spot.raw, delimiter);
     let row_delimiter = guess_delimiter(spot.raw);
     // The row has several cells, but its delimiter differs from the header's.
-    let other = cells == 1 && row_delimiter != delimiter && spot.raw.contains(&row_delimiter.to_byte());
+    let has_other_delimiter = cells == 1 && row_delimiter != delimiter && spot.raw.contains(&row_delimiter.to_byte());
     let delimiter = delimiter.name();
-    let help = if shortened {
+    let help = if is_shortened {
         "format the column as text, and enter the number again; a spreadsheet has shortened it, so its last digits \
          are lost"
             .to_owned()
-    } else if expected == 1 || other {
+    } else if expected == 1 || has_other_delimiter {
         "if the first line is a title, delete the rows above the header".to_owned()
     } else if cells > expected {
         format!("look for a {delimiter} inside an unquoted cell, and put that cell in quotes: `\"…\"`")
@@ -334,8 +334,8 @@ pub(super) fn incomplete_compressed_file(file: &Path, compression: &str) -> Find
         .help("copy or download it again")
 }
 
-/// The finding about a compressed file that needs too much memory. `window` is the memory that the file needs, if
-/// known.
+/// The finding about a compressed file that needs too much memory. `window` is the number of bytes that the file needs,
+/// if known.
 pub(super) fn large_window(file: &Path, window: Option<u64>) -> Finding {
     let needs = match window.map(|window| window.div_ceil(1 << 20)) {
         Some(window) if window % (1 << 10) == 0 => format!("{} GiB", window >> 10),
@@ -422,7 +422,7 @@ pub(super) fn no_visible_sheet(file: &Path, sheets: &[String]) -> Finding {
     }
 }
 
-/// A finding about hidden rows, which are still used as recipients.
+/// The finding about hidden rows, which are still used as recipients.
 pub(super) fn hidden_rows(file: &Path, sheet: &str, rows: &[u32]) -> Finding {
     let number = rows.len() as u64;
     let message = format!(

@@ -47,7 +47,8 @@ enum PhoneEvidence {
 }
 
 impl PhoneEvidence {
-    /// The phone number in a cell, or the problem with it. `None` if the cell does not have to contain a number.
+    /// The phone number in a cell, or the problem with it. `None` if the cell is empty or is allowed to contain
+    /// something else.
     fn read_cell(self, cell: &str, region: Option<Region>) -> Option<Result<Phone, PhoneProblem>> {
         let number = parse_phone_number(cell, region);
         let counts = match (self, &number) {
@@ -80,10 +81,10 @@ impl NumberColumns {
     ) -> Result<Option<Self>, Box<Finding>> {
         let ListSample { records, sample, found } = ListSample::open(input, file, true)?;
         let headers = records.header().headers.clone();
-        let number = || headers.iter().position(|header| parse_header_number(header, None).is_some());
+        let find_number_header = || headers.iter().position(|header| parse_header_number(header, None).is_some());
         let first = match found {
             Some(found) => Some(found.column),
-            None if sample.is_empty() => number(),
+            None if sample.is_empty() => find_number_header(),
             None => find_columns(&headers, DEFAULT_HEADER).first().copied(),
         };
         let Some(first) = first else { return Ok(None) };
@@ -182,15 +183,15 @@ impl NumberColumns {
             for record in chunk.iter() {
                 let cell = |column| clean_cell(RecordFields::get(&record.fields, column));
                 let cells = others.map(|column| column.map_or("", cell));
-                let mut is_empty = true;
+                let mut was_visited = false;
                 for (column, has_numbers) in columns.iter().zip(&mut has_numbers) {
                     if let Some(number) = column.evidence.read_cell(cell(column.index), region) {
-                        is_empty = false;
+                        was_visited = true;
                         *has_numbers |= number.is_ok();
                         visit(record.row, number, cells);
                     }
                 }
-                if is_empty {
+                if !was_visited {
                     visit(record.row, Err(PhoneProblem::Empty), cells);
                 }
             }

@@ -37,7 +37,7 @@ impl PhoneColumns {
     ///
     /// # Errors
     ///
-    /// The problem with the first non-empty cell.
+    /// The problem with the first non-empty cell, or [`PhoneProblem::Header`] if the row repeats the header.
     pub fn choose_number(&self, fields: RecordFields<'_>, region: Option<Region>) -> Result<ValidNumber, PhoneProblem> {
         let mut chosen = parse_number(fields.get(self.first), region);
         for column in &self.others {
@@ -73,7 +73,7 @@ impl PhoneColumns {
 /// The maximum number of filled cells to check per column.
 const MAX_CELLS: usize = 200;
 
-/// The number of phone numbers in a column.
+/// The number of filled cells in a column, and of the phone numbers among them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PhoneTally {
     /// Cells that are not blank.
@@ -143,7 +143,8 @@ pub(super) fn find_phone_column(sample: &Chunk, headers: &[String], region: Opti
     find_highest_ranked(ranked)
 }
 
-/// The phone columns other than `found` whose numbers are valid in the same region as those of `found`.
+/// The phone columns other than `found`. Their numbers are valid in the region of `found`, or with a country code if
+/// `found` has no region.
 pub(super) fn find_other_phone_columns(sample: &Chunk, columns: usize, found: PhoneColumn) -> Vec<usize> {
     let tally = |column| match found.region {
         None => PhoneTally::for_column(sample, column, None),
@@ -195,7 +196,8 @@ fn find_column_problem(sample: &Chunk, headers: &[String], column: usize) -> Opt
 }
 
 /// Ranks a phone column: headers for mobile numbers come first, then headers for phone numbers, then columns with the
-/// most numbers, then the leftmost column.
+/// most numbers, then the leftmost column. Among columns with such headers, the number of cells with phone
+/// numbers does not matter.
 fn rank_column(headers: &[String], column: usize, tally: PhoneTally) -> (bool, bool, usize, usize) {
     let header = &headers[column];
     let is_named = is_phone_header(header);
@@ -223,7 +225,7 @@ pub(super) fn is_phone_header(header: &str) -> bool {
     WORDS.iter().any(|word| lower.contains(word)) || is_mobile_header(header)
 }
 
-/// Whether a header suggests mobile numbers, in a European language.
+/// Whether a header suggests mobile numbers, in one of several European languages.
 fn is_mobile_header(header: &str) -> bool {
     const WORDS: [&str; 14] = [
         "mobil",

@@ -186,7 +186,7 @@ const MOBILE: u128 = {
 /// numbers.
 pub(super) fn parse_ukrainian_mobile(number: DialledDigits, region: Option<Region>) -> Option<Phone> {
     let in_ukraine = region == Some(Region::UKRAINE);
-    let possible = match (number.len, number.value / NATIONAL) {
+    let is_possible = match (number.len, number.value / NATIONAL) {
         (12, 380) => number.plus || in_ukraine || region.is_none(),
         (14, 380) => !number.plus && (in_ukraine || region.is_none()),
         (9 | 10, 0) | (11, 80) => in_ukraine && !number.plus,
@@ -194,7 +194,7 @@ pub(super) fn parse_ukrainian_mobile(number: DialledDigits, region: Option<Regio
     };
     let national = number.value % NATIONAL;
     let prefix = national / 10_000_000;
-    if possible && MOBILE >> prefix & 1 == 1 { Phone::new(380 * NATIONAL + national) } else { None }
+    if is_possible && MOBILE >> prefix & 1 == 1 { Phone::new(380 * NATIONAL + national) } else { None }
 }
 
 /// The reason why a cell does not contain a number that can receive messages.
@@ -323,7 +323,7 @@ impl DialledDigits {
         let whole = expand_scientific_notation(text);
         let text = whole.as_deref().unwrap_or(text);
         let mut number = Self { plus: false, len: 0, value: 0 };
-        let mut separated = false;
+        let mut has_separators = false;
         for character in text.chars() {
             if let Some(digit) = digit_value(character) {
                 number.len += 1;
@@ -334,12 +334,12 @@ impl DialledDigits {
             }
             match character {
                 '+' | '＋' if number.len == 0 => number.plus = true,
-                ',' | ';' | '|' | '/' | '\\' | '+' | '＋' | '\n' | '\r' => separated = true,
+                ',' | ';' | '|' | '/' | '\\' | '+' | '＋' | '\n' | '\r' => has_separators = true,
                 _ if is_decoration(character) => {}
                 _ => return Err(explain_character(text, character)),
             }
         }
-        number.check_digit_count(text, separated)
+        number.check_digit_count(text, has_separators)
     }
 
     /// Parses a cell of ASCII digits that may follow a plus sign: a fast path for most cells. `None` for other cells.
@@ -374,8 +374,8 @@ impl DialledDigits {
             return Ok(self);
         }
         let mut words = text.split_whitespace().map(count_digits);
-        let several = self.len >= 2 * SHORT && words.clone().count() > 1 && words.all(|len| len > SHORT);
-        Err(if several { PhoneProblem::Several } else { PhoneProblem::TooLong })
+        let are_several = self.len >= 2 * SHORT && words.clone().count() > 1 && words.all(|len| len > SHORT);
+        Err(if are_several { PhoneProblem::Several } else { PhoneProblem::TooLong })
     }
 }
 
@@ -470,7 +470,7 @@ pub fn expand_scientific_notation(text: &str) -> Option<String> {
     rest.bytes().all(|digit| digit == b'0').then(|| format!("{plus}{whole}{digits}"))
 }
 
-/// A quantity in scientific notation: `3.80501E+11`.
+/// A number in scientific notation: `3.80501E+11`.
 struct PowerOfTen<'t> {
     /// The plus sign before the number, if any.
     plus: &'t str,
@@ -492,15 +492,15 @@ impl<'t> PowerOfTen<'t> {
     }
 }
 
-/// Rejects separators between two runs of digits, because they could join the numbers of two people. A slash is
-/// accepted, because some countries write it after the area code.
+/// Rejects separators between two runs of digits, because they could join the numbers of two people. A slash or
+/// backslash is accepted unless it separates complete numbers, because some countries write it after the area code.
 fn check_parts(text: &str) -> Result<(), PhoneProblem> {
     let parts =
         |separators: &[char]| -> Vec<u32> { text.split(separators).map(count_digits).filter(|&len| len > 0).collect() };
-    let several = |lengths: &[u32]| lengths.iter().filter(|&&len| len >= SHORT).count() > 1;
+    let has_several_numbers = |lengths: &[u32]| lengths.iter().filter(|&&len| len >= SHORT).count() > 1;
     let all = parts(&[',', ';', '|', '/', '\\', '+', '＋', '\n', '\r']);
     let hard = parts(&[',', ';', '|', '+', '＋', '\n', '\r']);
-    match (several(&all), hard.len()) {
+    match (has_several_numbers(&all), hard.len()) {
         (true, _) => Err(PhoneProblem::Several),
         (false, 0 | 1) => Ok(()),
         (false, _) => Err(PhoneProblem::Symbols),
@@ -776,7 +776,7 @@ mod shortcut_tests {
             chance.set(chance.get().wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407));
             (chance.get() >> 33) % limit
         };
-        let mut short = 0;
+        let mut shortcuts = 0;
         for number in 0..100_000 {
             let home: Region = COUNTRIES[number % COUNTRIES.len()].parse().unwrap();
             let code = PHONE_NUMBER_UTIL.get_country_code_for_region(home.to_library_region()).unwrap();
@@ -786,10 +786,10 @@ mod shortcut_tests {
             let prefix = [39, 50, 63, 67, 73, 91, 99, 12, 44, 80][draw(10) as usize];
             let text = format!("{begin}{code}{prefix}{:0width$}", draw(1_000_000), width = 5 + draw(4) as usize);
             for region in [None, Some(home), Some(Region::UKRAINE), COUNTRIES[draw(40) as usize].parse().ok()] {
-                short += check_agreement(&text, region);
+                shortcuts += check_agreement(&text, region);
             }
         }
-        assert!(short > 1_000, "{short}");
+        assert!(shortcuts > 1_000, "{shortcuts}");
     }
 
     #[test]

@@ -45,8 +45,9 @@ pub(super) struct RecordInput<R> {
     last: (usize, u64),
     /// The part of `window` that the parser has.
     parser_end: usize,
-    ended: bool,
-    overlong: bool,
+    has_ended: bool,
+    /// Whether reading failed because the record is longer than [`RECORD_LIMIT`].
+    is_overlong: bool,
     /// The number of blank lines before the current record.
     blank: u64,
     /// The first line of the current record, from 1.
@@ -64,7 +65,7 @@ pub(super) struct RawRecord<'a> {
     /// The bytes of the record, including the line ending.
     pub(super) bytes: &'a [u8],
     /// Whether the record has no quote and no NUL, and is therefore one line.
-    pub(super) plain: bool,
+    pub(super) is_plain: bool,
 }
 
 impl<R: Read> RecordInput<R> {
@@ -78,8 +79,8 @@ impl<R: Read> RecordInput<R> {
             start: 0,
             last: (0, 1),
             parser_end: 0,
-            ended: false,
-            overlong: false,
+            has_ended: false,
+            is_overlong: false,
             blank: 0,
             line: 1,
             after_cr: false,
@@ -92,7 +93,7 @@ impl<R: Read> RecordInput<R> {
 
     /// Reads the first block of the file without its byte order mark, before any bytes are passed to the parser.
     pub(super) fn read_head(&mut self) -> io::Result<&[u8]> {
-        while self.window.len() < BLOCK && !self.ended {
+        while self.window.len() < BLOCK && !self.has_ended {
             self.refill()?;
         }
         if self.window.starts_with(BOM) {
@@ -112,17 +113,17 @@ impl<R: Read> RecordInput<R> {
 
     /// Whether reading failed because the record is longer than [`RECORD_LIMIT`].
     pub(super) fn is_overlong(&self) -> bool {
-        self.overlong
+        self.is_overlong
     }
 
     /// The bytes of a record that could not be read completely.
     pub(super) fn unfinished_record(&self) -> RawRecord<'_> {
         let bytes = &self.window[self.start..self.parser_end];
-        RawRecord { blank: self.blank, line: self.line, bytes, plain: false }
+        RawRecord { blank: self.blank, line: self.line, bytes, is_plain: false }
     }
 
-    /// Whether the open quoted cell is closed by the next quote that is not doubled, because the cell ends after that
-    /// quote. Reads up to that quote and discards what it has read.
+    /// Whether the next quote that is not doubled closes the open quoted cell. A closing quote is followed, possibly
+    /// after spaces, by a delimiter, a line end or the end of the file. Discards everything that is read.
     pub(super) fn is_quote_closed_later(&mut self, delimiter: u8) -> bool {
         let (mut behind_quote, mut bytes) = (false, self.window.split_off(self.parser_end));
         loop {
@@ -148,8 +149,8 @@ impl<R: Read> RecordInput<R> {
         self.skip_line_ends(end);
         let (blank, line) = (std::mem::take(&mut self.blank), self.line);
         let bytes = &self.window[self.start..end];
-        let plain = !bytes.iter().fold(false, |found, &byte| found | (byte == b'"') | (byte == 0));
-        if plain {
+        let is_plain = !bytes.iter().fold(false, |found, &byte| found | (byte == b'"') | (byte == 0));
+        if is_plain {
             self.line += u64::from(!bytes.is_empty());
         } else {
             self.line += count_line_ends(bytes);
@@ -159,7 +160,7 @@ impl<R: Read> RecordInput<R> {
         }
         self.last = (self.start, line);
         self.start = end;
-        RawRecord { blank, line, bytes, plain }
+        RawRecord { blank, line, bytes, is_plain }
     }
 
     /// The byte range of the last closed record in the file, with its line ending.
@@ -189,7 +190,7 @@ impl<R: Read> RecordInput<R> {
     fn refill(&mut self) -> io::Result<()> {
         self.skip_line_ends(self.parser_end);
         if self.window.len() - self.start > RECORD_LIMIT {
-            self.overlong = true;
+            self.is_overlong = true;
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         self.window.drain(..self.start);
@@ -199,14 +200,14 @@ impl<R: Read> RecordInput<R> {
         self.last = (0, self.line);
         let count = read_despite_interrupts(&mut self.input, &mut self.block)?;
         self.window.extend_from_slice(&self.block[..count]);
-        self.ended = count == 0;
+        self.has_ended = count == 0;
         Ok(())
     }
 }
 
 impl<R: Read> Read for RecordInput<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.parser_end == self.window.len() && !self.ended {
+        if self.parser_end == self.window.len() && !self.has_ended {
             self.refill()?;
         }
         let rest = &self.window[self.parser_end..];

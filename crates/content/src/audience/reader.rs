@@ -17,7 +17,7 @@ use campaign_core::finding::{Finding, rules};
 pub struct RejectedList {
     /// The problems of the list.
     pub findings: Vec<Finding>,
-    /// The columns, including those that only the campaign names. `None` if they have no names.
+    /// The columns, including those that only the campaign names. `None` if the list has no readable header.
     pub columns: Option<NamedColumns>,
 }
 
@@ -321,9 +321,9 @@ pub fn clean_cell(cell: &str) -> &str {
 /// Whether a spreadsheet shortened a number to scientific notation, which loses the last digits.
 pub fn is_shortened_number(cell: &str) -> bool {
     let Some((number, power)) = cell.split_once(['E', 'e']) else { return false };
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let (whole, fraction) = number.split_once(['.', ',']).unwrap_or((number, "0"));
-    digits(whole) && digits(fraction) && digits(power.strip_prefix('+').unwrap_or(power))
+    is_digits(whole) && is_digits(fraction) && is_digits(power.strip_prefix('+').unwrap_or(power))
 }
 
 /// Passes the headers and each row of a file to `visit` until `visit` returns an error. Returns the headers.
@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn list_with_a_few_invalid_numbers_is_accepted() {
+    fn invalid_numbers_do_not_reject_the_list() {
         for text in ["phone\n+380501234567\nx\n", "phone,n\nx,1\n", "phone,n\n,1\n"] {
             assert!(open_text(text, &[], "").is_ok(), "{text:?}");
         }

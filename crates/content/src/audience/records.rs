@@ -47,7 +47,7 @@ pub(super) struct RecordReader<R> {
 struct RaggedRows {
     /// The finding about the first row.
     first: Box<Finding>,
-    /// The numbers of the first of these rows.
+    /// The numbers of the first rows, at most [`Self::NAMED`].
     rows: Vec<u32>,
     count: usize,
 }
@@ -74,9 +74,9 @@ impl HeaderLine {
         if cells_found == expected || expected == 0 {
             return Ok(());
         }
-        let first =
+        let surplus =
             split_cells(spot.raw, self.delimiter.to_byte()).nth(expected).map(|cell| cell.span.start..spot.raw.len());
-        let ragged = RaggedRow { cells: cells_found, expected, delimiter: self.delimiter, surplus: first };
+        let ragged = RaggedRow { cells: cells_found, expected, delimiter: self.delimiter, surplus };
         Err(list_findings::ragged_row(spot, ragged).into())
     }
 
@@ -294,7 +294,7 @@ impl RecordInspection<'_> {
     /// Rejects a record with a NUL character, faulty quotes, a swallowed row, or too much text.
     pub(super) fn reject_flaws(&self, raw: &RawRecord<'_>) -> Result<(), Box<Finding>> {
         let delimiter = self.header.delimiter.to_byte();
-        if !raw.plain {
+        if !raw.is_plain {
             if let Some(at) = raw.bytes.iter().position(|&byte| byte == 0) {
                 return Err(list_findings::nul_character(self.spot, at).into());
             }
@@ -346,11 +346,12 @@ impl RecordInspection<'_> {
         let text = self.quoted_text(cell);
         // The next cell can begin with escaped quotes.
         let before = text.iter().rfind(|&&byte| byte != b'"');
-        let doubtful = before.is_some_and(|&byte| byte == self.header.delimiter.to_byte() || is_line_end(byte));
-        doubtful && text.iter().any(|&byte| is_line_end(byte))
+        let is_doubtful = before.is_some_and(|&byte| byte == self.header.delimiter.to_byte() || is_line_end(byte));
+        is_doubtful && text.iter().any(|&byte| is_line_end(byte))
     }
 
-    /// Rejects a quoted cell if one of its lines looks like a row, or if its last line looks like the start of a row.
+    /// Rejects a quoted cell if a line after the first looks like a row, or if the last line looks like the start of a
+    /// row.
     ///
     /// Several lines in the phone column are probably several numbers, which is a problem of that row alone.
     fn reject_swallowed_row(&self, cell: &RawCell, column: usize) -> Result<(), Box<Finding>> {
@@ -441,7 +442,8 @@ pub(super) fn find_quoted_lines(line: &HeaderLine, sample: &Chunk) -> Option<Fin
 /// are empty. `open` opens the list from its beginning each time.
 ///
 /// # Errors
-/// If the list cannot be read or written, or has no phone column.
+///
+/// The list cannot be read or written, or has no phone column.
 pub fn write_with_erased_rows<R: Read>(
     open: impl Fn() -> io::Result<R>,
     file: &Path,

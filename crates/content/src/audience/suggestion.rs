@@ -68,7 +68,8 @@ impl std::fmt::Display for WrongColumn {
 ///
 /// # Errors
 ///
-/// The file is not CSV in UTF-8, has no header, or one of its first rows is broken.
+/// The file is not CSV in UTF-8, has no header or no recipients, has a title above its header, or one of its first rows
+/// is broken.
 pub fn suggest_columns<R: Read>(input: R, file: &Path) -> Result<ColumnSuggestion, Box<Finding>> {
     let ListSample { records, sample, found } = ListSample::open(input, file, false)?;
     let headers = &records.header().headers;

@@ -21,15 +21,15 @@ const NUMBER_FILTERS: [&str; 5] = ["abs", "float", "int", "length", "wordcount"]
 pub enum ConditionKind {
     /// Tests whether the cell has a value: `{% if vip %}`.
     IsTruthy,
-    /// Compares it with this text: `{% if plan == "gold" %}`.
+    /// Compares the cell with this text: `{% if plan == "gold" %}`.
     IsText(String),
-    /// Compares it with `true` or `false` without quotes, which no cell equals.
+    /// Compares the cell with `true` or `false` without quotes, which no cell equals.
     IsBool(bool),
-    /// Compares it with a number without quotes, which no cell is.
+    /// Compares the cell with a number without quotes, which no cell is.
     IsNumber {
         /// The source of the comparison with the cell as a number.
         corrected: String,
-        /// Whether the operator is `<` or `>`, which fails for text.
+        /// Whether the operator is `<`, `<=`, `>` or `>=`, which fails for text.
         is_ordered: bool,
     },
 }
@@ -80,7 +80,7 @@ pub(super) fn find_checks_in_condition(condition: &[TemplateToken<'_>], source: 
     ExpressionParser::new(condition, source).find_checks(true)
 }
 
-/// The comparisons of a cell with a number by `<` or `>`, which always fail because no cell is a number.
+/// The comparisons of a cell with a number by `<`, `<=`, `>` or `>=`, which always fail because no cell is a number.
 pub fn find_number_comparisons(text: &NamedTemplate) -> Vec<ConditionCheck> {
     let is_ordered = |check: &ConditionCheck| matches!(check.kind, ConditionKind::IsNumber { is_ordered: true, .. });
     find_condition_checks(text).into_iter().filter(is_ordered).collect()
@@ -510,6 +510,7 @@ impl<'t, 's> ExpressionParser<'t, 's> {
         quoted + &self.source[end..span.end]
     }
 
+    /// Records a check of a cell if the expression is a condition. Checks of other values are ignored.
     fn record_check(&mut self, cell: &ParsedValue, kind: ConditionKind, span: &Range<usize>) {
         let Some(column) = cell.text_column().filter(|_| self.in_condition) else { return };
         let name = self.source[cell.span.clone()].to_owned();
@@ -531,15 +532,15 @@ mod tests {
 
     #[test]
     fn simple_condition_checks_are_found() {
-        let whether = |name: &str| (name.to_owned(), ConditionKind::IsTruthy);
-        let is = |name: &str, text: &str| (name.to_owned(), ConditionKind::IsText(text.to_owned()));
+        let is_truthy = |name: &str| (name.to_owned(), ConditionKind::IsTruthy);
+        let is_text = |name: &str, text: &str| (name.to_owned(), ConditionKind::IsText(text.to_owned()));
         assert_eq!(
             list_check_kinds("{% if vip %}a{% elif not old and plan == \"gold\" %}b{% endif %}"),
-            [whether("vip"), whether("old"), is("plan", "gold"),]
+            [is_truthy("vip"), is_truthy("old"), is_text("plan", "gold"),]
         );
         assert_eq!(
             list_check_kinds("{% if 'x' != a or b == true %}{% endif %}"),
-            [is("a", "x"), ("b".to_owned(), ConditionKind::IsBool(true)),]
+            [is_text("a", "x"), ("b".to_owned(), ConditionKind::IsBool(true)),]
         );
         for other in [
             "{{ a == 'x' }}",

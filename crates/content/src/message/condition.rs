@@ -94,7 +94,7 @@ impl RowFilter<'_> {
     /// Whether the condition is true for the row. `field` returns the cell of a column, or "".
     ///
     /// # Errors
-    /// If the condition cannot be evaluated for this row.
+    /// The condition cannot be evaluated for this row.
     pub fn matches<'f>(&mut self, row: Row, field: impl Fn(usize) -> &'f str) -> Result<bool, RenderError> {
         let Self { condition, context, buffer } = self;
         let Condition { compiled, name, cells, .. } = condition;

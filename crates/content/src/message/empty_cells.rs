@@ -105,19 +105,19 @@ impl EmptyCellFinder<'_> {
         if !self.columns.iter().any(|&column| is_empty(column)) {
             return Vec::new();
         }
-        let mut filled: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
-        let mut known = None;
+        let mut numbers_by_key: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
+        let mut is_context_filled = None;
         let mut found = Vec::new();
         for (index, text) in self.messages.texts.iter().enumerate() {
             let MessagePiece::Template { key, segments, .. } = &text.piece else { continue };
-            let numbers = filled.entry(key).or_insert_with(|| match segments {
+            let numbers = numbers_by_key.entry(key).or_insert_with(|| match segments {
                 // The template consists only of literal text and variables, so every variable is shown.
                 Some(_) => (0..self.uses.len()).filter(|&number| self.uses[number].template == *key).collect(),
                 None => {
                     let context = &mut self.context;
-                    let known =
-                        *known.get_or_insert_with(|| self.messages.cells.fill_context(context, row, &field).is_ok());
-                    let tera = self.tera.as_ref().filter(|_| known);
+                    let is_filled = *is_context_filled
+                        .get_or_insert_with(|| self.messages.cells.fill_context(context, row, &field).is_ok());
+                    let tera = self.tera.as_ref().filter(|_| is_filled);
                     let output = tera.and_then(|tera| fill_template(tera, key, context, &mut self.buffer).ok());
                     output.map(|text| text.chars().filter_map(marker_number).collect()).unwrap_or_default()
                 }
@@ -160,14 +160,15 @@ fn mark_if_empty(value: &Value, kwargs: Kwargs, _: &State) -> TeraResult<Value> 
     Ok(marker.map_or_else(|| value.clone(), |marker| Value::from(marker.to_string())))
 }
 
-/// Adds to the real value the markers of each traced form whose text, without markers, equals the real text.
+/// Adds to the real value the markers of each traced form that differs from it only by markers and white space. If the
+/// real value is not text, the result is the form with the most markers.
 fn trace_markers(real: &Value, kwargs: Kwargs, _: &State) -> TeraResult<Value> {
     let forms: &[Value] = kwargs.must_get("forms")?;
     let mut real_text = String::new();
     write_value(real, &mut real_text);
     let real_words = remove_markers_and_white_space(&real_text);
-    let list = kwargs.get("list")?.unwrap_or(false);
-    if list && real.as_array().is_none() {
+    let is_list = kwargs.get("list")?.unwrap_or(false);
+    if is_list && real.as_array().is_none() {
         return Ok(real.clone());
     }
     let (mut markers, mut marked, mut max_markers) = (BTreeSet::new(), real, 0);
@@ -375,7 +376,7 @@ fn trace_expression(source: &str, value: Range<usize>, uses: &[Replacement], lis
     if uses.is_empty() {
         return format!("({real})");
     }
-    let with = |uses: &[Replacement]| {
+    let replace_uses = |uses: &[Replacement]| {
         let (mut text, mut copied) = (String::new(), value.start);
         for (span, replacement) in uses {
             text.push_str(&source[copied..span.start]);
@@ -386,10 +387,10 @@ fn trace_expression(source: &str, value: Range<usize>, uses: &[Replacement], lis
     };
     let separate = uses.len().min(SEPARATE);
     let (one_by_one, together) = uses.split_at(separate);
-    let mut forms: Vec<String> = one_by_one.chunks(1).map(with).collect();
-    forms.extend((!together.is_empty()).then(|| with(together)));
+    let mut forms: Vec<String> = one_by_one.chunks(1).map(replace_uses).collect();
+    forms.extend((!together.is_empty()).then(|| replace_uses(together)));
     // In a list such as `[a, b]`, replacing one value can have a different effect from replacing all of them.
-    forms.extend((uses.len() > 1 && together.is_empty()).then(|| with(uses)));
+    forms.extend((uses.len() > 1 && together.is_empty()).then(|| replace_uses(uses)));
     format!("(({real}) | {TRACE}(list={list}, forms=[{}]))", forms.join(", "))
 }
 

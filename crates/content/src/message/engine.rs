@@ -167,20 +167,21 @@ fn long_value_error() -> Error {
 
 /// Returns the value itself, or an error if the value is too large.
 fn keep_if_small(value: &Value, _: Kwargs, _: &State) -> TeraResult<Value> {
-    let mut room = MAX_BYTES;
-    deduct_value_size(value, MAX_DEPTH, &mut room).map(|()| value.clone()).ok_or_else(long_value_error)
+    let mut bytes_left = MAX_BYTES;
+    deduct_value_size(value, MAX_DEPTH, &mut bytes_left).map(|()| value.clone()).ok_or_else(long_value_error)
 }
 
-fn deduct_value_size(value: &Value, depth: usize, room: &mut usize) -> Option<()> {
+/// Deducts the size of a value from the remaining bytes. `None` if the value is too large or too deeply nested.
+fn deduct_value_size(value: &Value, depth: usize, bytes_left: &mut usize) -> Option<()> {
     let depth = depth.checked_sub(1)?;
-    *room = room.checked_sub(value.as_str().map_or(1, str::len))?;
+    *bytes_left = bytes_left.checked_sub(value.as_str().map_or(1, str::len))?;
     if let Some(items) = value.as_array() {
-        return items.iter().try_for_each(|item| deduct_value_size(item, depth, room));
+        return items.iter().try_for_each(|item| deduct_value_size(item, depth, bytes_left));
     }
     let mut entries = value.as_map().into_iter().flatten();
     entries.try_for_each(|(key, item)| {
-        *room = room.checked_sub(key.as_str().map_or(1, str::len))?;
-        deduct_value_size(item, depth, room)
+        *bytes_left = bytes_left.checked_sub(key.as_str().map_or(1, str::len))?;
+        deduct_value_size(item, depth, bytes_left)
     })
 }
 
@@ -201,16 +202,17 @@ fn split_filter(text: &str, kwargs: Kwargs, _: &State) -> TeraResult<Vec<Value>>
 
 fn join_filter(items: &[Value], kwargs: Kwargs, _: &State) -> TeraResult<String> {
     let separator: &str = kwargs.get("sep")?.unwrap_or("");
-    let mut room = MAX_BYTES;
+    let mut bytes_left = MAX_BYTES;
     let separators = items.len().saturating_sub(1).saturating_mul(separator.len());
-    let fit = items.iter().try_for_each(|item| deduct_value_size(item, MAX_DEPTH, &mut room));
+    let fit = items.iter().try_for_each(|item| deduct_value_size(item, MAX_DEPTH, &mut bytes_left));
     if fit.is_none() || separators > MAX_BYTES {
         return Err(long_value_error());
     }
     Ok(items.iter().map(Value::to_string).collect::<Vec<_>>().join(separator))
 }
 
-/// Rounds a number to `precision` decimals. Without `precision`, returns a whole number without a decimal point.
+/// Rounds a number to `precision` decimals. If `precision` is missing, 0 or negative, returns a whole number without a
+/// decimal point.
 fn round_filter(number: f64, kwargs: Kwargs, _: &State) -> TeraResult<Value> {
     let precision: i32 = kwargs.get("precision")?.unwrap_or(0);
     let scale = 10_f64.powi(precision.clamp(-15, 15));
@@ -314,13 +316,14 @@ pub(super) fn format_money(value: &Value, kwargs: Kwargs, state: &State) -> Tera
 /// Parses an amount into hundredths, or returns the reason why the text is not an amount.
 ///
 /// All groups of three digits must have the same separator, and the decimal separator must be a different one. A single
-/// comma or point before three digits is ambiguous, so such an amount is rejected.
+/// comma or point between one to three digits and three digits is ambiguous, so such an amount is rejected. A 0 before
+/// the separator makes it a decimal separator.
 fn parse_hundredths(text: &str) -> Result<i128, &'static str> {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ").replace('’', "'");
     if text.is_empty() {
         return Err("empty");
     }
-    let (minus, amount) = match text.strip_prefix(['-', '−']) {
+    let (is_negative, amount) = match text.strip_prefix(['-', '−']) {
         Some(rest) => (true, rest.trim_start()),
         None => (false, text.as_str()),
     };
@@ -347,7 +350,7 @@ fn parse_hundredths(text: &str) -> Result<i128, &'static str> {
     }
     let number: i128 = format!("{whole}{thousandths}").parse().map_err(|_| "letters")?;
     let rounded = (number + 5) / 10;
-    Ok(if minus { -rounded } else { rounded })
+    Ok(if is_negative { -rounded } else { rounded })
 }
 
 /// Whether groups of digits are thousands: one group, or groups of three after the first, all with the same separator.
@@ -490,7 +493,7 @@ mod tests {
     }
 
     #[test]
-    fn values_have_size_limits() {
+    fn oversized_values_and_invalid_ranges_are_rejected() {
         let long = "x".repeat(15_000);
         let table = [
             format!("{{{{ '{long}' | replace(from='x', to='yy') }}}}"),

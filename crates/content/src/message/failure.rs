@@ -404,14 +404,14 @@ impl<'s> FailurePlace<'s> {
         let source = closed.as_str();
         // A key lookup in a table fails if the table has no row for the key.
         let key = source.trim_end_matches(']');
-        let looks_up = key.split_once('[').is_some_and(|(_, key)| key.trim().parse::<i64>().is_err());
-        if looks_up && !source.starts_with("recipient") {
+        let is_lookup = key.split_once('[').is_some_and(|(_, key)| key.trim().parse::<i64>().is_err());
+        if is_lookup && !source.starts_with("recipient") {
             return RenderFailure::new(
                 format!("`{key}]` has no value because the table has no row for this key"),
                 "add the row to the table",
             );
         }
-        let reason = if key.contains('[') && !looks_up { "; the list has fewer items" } else { "" };
+        let reason = if key.contains('[') && !is_lookup { "; the list has fewer items" } else { "" };
         RenderFailure::new(
             format!("`{source}` has no value in this row{reason}"),
             format!(

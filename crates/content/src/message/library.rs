@@ -46,7 +46,7 @@ pub(super) type TextLoader<'l> = dyn FnMut(&str) -> Result<String, String> + 'l;
 pub(super) struct TemplateAnalysis {
     pub(super) text: NamedTemplate,
     pub(super) outline: Outline,
-    /// The steps of the text without the rounds of its loops, with all that it includes.
+    /// The steps of the text and of the texts that it includes, with one round of each loop.
     pub(super) steps: usize,
 }
 

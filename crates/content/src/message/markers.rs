@@ -59,10 +59,10 @@ impl MarkedText {
     }
 
     /// Appends a piece of text, and records whether the piece comes from the row.
-    fn push_piece(&mut self, piece: &str, from_row: bool) {
+    fn push_piece(&mut self, piece: &str, is_from_row: bool) {
         let start = self.text.len();
         self.text.push_str(piece);
-        if !from_row || piece.is_empty() {
+        if !is_from_row || piece.is_empty() {
             return;
         }
         match self.from_row.last_mut() {
@@ -114,12 +114,12 @@ impl Marker<'_> {
         field: impl Fn(usize) -> &'f str,
         content: &MessageContent<Cow<'_, str>>,
     ) -> MessageContent<MarkedText> {
-        let known = self.messages.cells.fill_context(&mut self.context, row, field).is_ok();
+        let is_filled = self.messages.cells.fill_context(&mut self.context, row, field).is_ok();
         // The pieces are in the order in which `map_texts` visits the texts.
         let mut pieces = self.messages.texts.iter().map(|text| &text.piece);
         content.map_texts(|text| match pieces.next() {
             Some(MessagePiece::Template { key, .. }) => {
-                let marked = if known { self.fill_template(key) } else { None };
+                let marked = if is_filled { self.fill_template(key) } else { None };
                 let marked = marked.and_then(|marked| match_marks(&marked, text));
                 marked.unwrap_or_else(|| MarkedText::from_row_text(text))
             }
@@ -185,9 +185,9 @@ fn match_marks(marked: &str, text: &str) -> Option<MarkedText> {
     let forms = [None].into_iter().chain(PlainMode::ALL.map(Some));
     let mut forms = forms.map(|plain| {
         let mut fitted = MarkedText::default();
-        for (piece, from_row) in &pieces {
+        for (piece, is_from_row) in &pieces {
             let replaced = plain.and_then(|plain: PlainMode| plain.replace_in_text(piece));
-            fitted.push_piece(replaced.as_deref().unwrap_or(piece), *from_row);
+            fitted.push_piece(replaced.as_deref().unwrap_or(piece), *is_from_row);
         }
         fitted
     });
@@ -222,7 +222,8 @@ pub struct BranchFinder<'m> {
 }
 
 impl CompiledMessages {
-    /// Creates a finder that can be used for many rows. `None` if no text has a condition.
+    /// Creates a finder that can be used for many rows. `None` if no text has a branch to mark, or if tera rejects the
+    /// marked texts.
     pub fn branch_finder(&self) -> Option<BranchFinder<'_>> {
         let keys: BTreeSet<&str> = self.texts.iter().filter_map(|text| tera_key(&text.piece)).collect();
         let mut branches = 0;
@@ -245,7 +246,8 @@ fn tera_key(piece: &MessagePiece) -> Option<&str> {
 }
 
 impl BranchFinder<'_> {
-    /// The branches that the message for a row takes, one bit each. `field` returns the cell of a column.
+    /// The branches that the message for a row takes, one bit each; 0 if the row has a cell that is too long. `field`
+    /// returns the cell of a column.
     pub fn find<'f>(&mut self, row: Row, field: impl Fn(usize) -> &'f str) -> u64 {
         if self.messages.cells.fill_context(&mut self.context, row, field).is_err() {
             return 0;

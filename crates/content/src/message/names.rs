@@ -241,7 +241,7 @@ impl NameProblem {
     }
 }
 
-/// Variables that a text has defined so far: one set for the text, and one for each open loop.
+/// The names of the known variables: inherited and global ones, those of the text, and those of each open loop.
 type Scopes = Vec<HashSet<String>>;
 
 impl<'j> NameChecker<'j> {
@@ -253,9 +253,9 @@ impl<'j> NameChecker<'j> {
     pub(super) fn check_text(&mut self, analysis: &TemplateAnalysis) {
         // A text that is too long is already rejected, and checking it would take too many steps. Unsupported
         // constructs can define names that are unknown here.
-        let unsupported =
+        let has_unsupported =
             analysis.outline.events.iter().any(|event| matches!(event.action, OutlineAction::Unsupported(_)));
-        if analysis.steps <= MAX_STEPS && !unsupported {
+        if analysis.steps <= MAX_STEPS && !has_unsupported {
             self.check_analysis(analysis, HashSet::new(), &mut vec![analysis.text.name.clone()]);
         }
     }
@@ -318,7 +318,7 @@ impl<'j> NameChecker<'j> {
 
     /// Records the names that the event needs, or returns the problem with the event.
     fn check_event(&mut self, action: &OutlineAction, scopes: &Scopes, tested: &HashSet<&str>) -> Option<NameProblem> {
-        let local = |name: &str| scopes.iter().any(|scope| scope.contains(name));
+        let is_local = |name: &str| scopes.iter().any(|scope| scope.contains(name));
         match action {
             OutlineAction::Use(VariableUse { name, .. })
             | OutlineAction::Ask(name)
@@ -329,8 +329,8 @@ impl<'j> NameChecker<'j> {
                     Some("use a name that does not start with `__`; names with this prefix are reserved".to_owned());
                 Some(NameProblem::about(&rules::UNKNOWN_VARIABLE, name, format!("`{name}` cannot be used"), help))
             }
-            OutlineAction::Use(VariableUse { name, .. }) if local(name) => None,
-            OutlineAction::Key { .. } | OutlineAction::AnyKey if local("recipient") => None,
+            OutlineAction::Use(VariableUse { name, .. }) if is_local(name) => None,
+            OutlineAction::Key { .. } | OutlineAction::AnyKey if is_local("recipient") => None,
             OutlineAction::Use(VariableUse { name, .. })
                 if name == "recipient" && self.scope == NameScope::Recipient =>
             {
@@ -360,7 +360,7 @@ impl<'j> NameChecker<'j> {
             OutlineAction::Use(VariableUse { name, optional, .. }) => {
                 self.check_variable(name, *optional || tested.contains(name.as_str()))
             }
-            OutlineAction::Ask(name) if local(name) => None,
+            OutlineAction::Ask(name) if is_local(name) => None,
             OutlineAction::Ask(name) => self.check_variable(name, true),
             OutlineAction::Key { .. } | OutlineAction::AnyKey if self.scope == NameScope::Campaign => {
                 self.check_variable("recipient", false)

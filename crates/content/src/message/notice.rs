@@ -32,7 +32,7 @@ pub struct Notice {
     pub counts: BTreeMap<String, u64>,
     /// The reason why the run stopped or was skipped, in words.
     pub why: Option<String>,
-    /// The path of its results.
+    /// The path of the run's results.
     pub results: Option<String>,
     /// The time, as RFC 3339 in UTC.
     pub at: String,

@@ -42,7 +42,7 @@ pub(super) enum OutlineAction {
     Include(String),
     /// `{% extends "name" %}`
     Extends(String),
-    /// `{% block name %}`; only an outermost one must be known to the parent.
+    /// `{% block name %}`; only an outermost block must exist in a parent.
     Block {
         name: String,
         outermost: bool,
@@ -152,7 +152,7 @@ pub(super) struct OutlineReader {
     outline: Outline,
     /// Open loops: the index in `outline.loops`, and the tokens before the body.
     open_loops: Vec<(usize, usize)>,
-    /// Open blocks.
+    /// The number of open blocks.
     blocks: usize,
 }
 
@@ -199,7 +199,7 @@ impl OutlineReader {
         }
     }
 
-    fn open_loop(&mut self, arguments: &[TemplateToken<'_>], end: &TemplateToken<'_>, read: usize) {
+    fn open_loop(&mut self, arguments: &[TemplateToken<'_>], end: &TemplateToken<'_>, tokens_read: usize) {
         let Some(at) = arguments.iter().position(|token| token.kind == TokenKind::Name("in")) else { return };
         self.read_expression(&arguments[at + 1..]);
         self.push_event(OutlineAction::Enter, &end.span);
@@ -209,17 +209,17 @@ impl OutlineReader {
             }
         }
         let (start, events) = (end.span.end, self.outline.events.len());
-        self.open_loops.push((self.outline.loops.len(), read));
+        self.open_loops.push((self.outline.loops.len(), tokens_read));
         let trims = end.kind == TokenKind::End { trims: true };
         self.outline.loops.push(TemplateLoop { body: start..start, trims, tokens: 0, events: events..events });
     }
 
-    fn close_loop(&mut self, opening: &TemplateToken<'_>, read: usize) {
+    fn close_loop(&mut self, opening: &TemplateToken<'_>, tokens_read: usize) {
         let Some((index, before)) = self.open_loops.pop() else { return };
         let events = self.outline.events.len();
         let closed = &mut self.outline.loops[index];
         closed.body.end = opening.span.start;
-        closed.tokens = read.saturating_sub(before);
+        closed.tokens = tokens_read.saturating_sub(before);
         closed.events.end = events;
         self.push_event(OutlineAction::Leave, &opening.span);
     }

@@ -29,8 +29,8 @@ pub struct Renderer<'m> {
     buffer: Vec<u8>,
     /// The texts of the last row by index, including constant ones.
     texts: Vec<FilledText>,
-    /// Whether tera fills some of them.
-    interprets: bool,
+    /// Whether tera fills some of the texts.
+    needs_tera: bool,
 }
 
 /// The reason why a row has no message. `Display` explains it without quoting cells.
@@ -69,9 +69,9 @@ impl<'m> Renderer<'m> {
             MessagePiece::Template { .. } => FilledText::default(),
         };
         let texts = messages.texts.iter().map(text).collect();
-        let interprets =
+        let needs_tera =
             messages.texts.iter().any(|text| matches!(text.piece, MessagePiece::Template { segments: None, .. }));
-        Self { messages, context: messages.context.clone(), buffer: Vec::new(), texts, interprets }
+        Self { messages, context: messages.context.clone(), buffer: Vec::new(), texts, needs_tera }
     }
 
     /// Renders the message for a row. `field` returns the cell of a column, or "".
@@ -81,8 +81,8 @@ impl<'m> Renderer<'m> {
     /// # Errors
     /// The reason why this row has no message.
     pub fn render<'f>(&mut self, row: Row, field: impl Fn(usize) -> &'f str) -> Result<FilledMessage<'_>, RenderError> {
-        let Self { messages, context, buffer, texts, interprets } = self;
-        if *interprets {
+        let Self { messages, context, buffer, texts, needs_tera } = self;
+        if *needs_tera {
             messages.cells.fill_context(context, row, &field)?;
         } else {
             messages.cells.check_lengths(&field)?;
@@ -351,7 +351,7 @@ impl TemplateCells {
         self.by_name.iter().map(|(column, _)| *column).chain(self.by_header.iter().map(|(column, _)| *column))
     }
 
-    /// Rejects a row with a cell that is longer than any message.
+    /// Rejects a row with a cell that is longer than any message. Only columns with a bare name are checked.
     pub(super) fn check_lengths<'f>(&self, field: impl Fn(usize) -> &'f str) -> Result<(), RenderError> {
         match self.by_name.iter().find(|(column, _)| field(*column).len() > MAX_BYTES) {
             Some((_, name)) => Err(RenderError::CellTooLong { column: (*name).to_owned() }),
@@ -409,9 +409,9 @@ impl TextSegments {
         let (mut segments, mut copied) = (Self(Vec::new()), 0);
         for tag in tokenize(source).chunks(3) {
             let [open, TemplateToken { kind: TokenKind::Name(name), .. }, end] = tag else { return None };
-            let plain =
+            let is_plain =
                 open.kind == TokenKind::Print && open.span.len() == 2 && end.kind == TokenKind::End { trims: false };
-            let words = source.get(copied..open.span.start).filter(|words| plain && is_constant(words))?;
+            let words = source.get(copied..open.span.start).filter(|words| is_plain && is_constant(words))?;
             segments.push_words(words);
             segments.push_name(name, names)?;
             copied = end.span.end;

@@ -17,6 +17,7 @@ const LATIN: &str = "aceijkopsxyABCEHIJKMOPSTXY";
 const MAX_SLIPS: usize = 20;
 /// Tags with a condition, in common spellings.
 const CONDITIONAL: [&str; 5] = ["if", "elif", "elseif", "elsif", "unless"];
+
 /// The Latin letter that this Cyrillic letter looks like.
 pub fn latin_lookalike(c: char) -> Option<char> {
     CYRILLIC.chars().zip(LATIN.chars()).find_map(|(cyrillic, latin)| (cyrillic == c).then_some(latin))
@@ -149,9 +150,9 @@ impl<'s> SlipFinder<'s> {
         };
         pieces[rest..].iter().for_each(|piece| self.correct_letters(piece));
         let has_condition = name.as_deref().is_none_or(|name| CONDITIONAL.contains(&name) || name == "else");
-        let sets = name.as_deref().is_some_and(|name| name.starts_with("set"));
-        if has_condition || sets {
-            self.correct_operators(&pieces[rest..], sets);
+        let is_assignment = name.as_deref().is_some_and(|name| name.starts_with("set"));
+        if has_condition || is_assignment {
+            self.correct_operators(&pieces[rest..], is_assignment);
         }
     }
 
@@ -212,7 +213,7 @@ impl<'s> SlipFinder<'s> {
     /// Corrects the name of a tag. Returns the number of pieces in the name.
     fn correct_tag_name(&mut self, name: &str, pieces: &[TagPiece]) -> usize {
         let second = self.lowercase_word(pieces.get(1)).unwrap_or_default();
-        let slash = pieces.first().is_some_and(|first| self.source_of(first) == "/");
+        let has_slash = pieces.first().is_some_and(|first| self.source_of(first) == "/");
         let (count, instead) = match (name, second.as_str()) {
             ("elseif" | "elsif", _) => (1, "elif".to_owned()),
             ("else", "if") => (2, "elif".to_owned()),
@@ -221,7 +222,7 @@ impl<'s> SlipFinder<'s> {
                 Some(block) => (1, format!("end{block}")),
                 None => return 1,
             },
-            ("", "if" | "for" | "block" | "filter") if slash => (2, format!("end{second}")),
+            ("", "if" | "for" | "block" | "filter") if has_slash => (2, format!("end{second}")),
             _ => (1, name.to_owned()),
         };
         match instead.strip_prefix("end") {
@@ -248,7 +249,8 @@ impl<'s> SlipFinder<'s> {
     }
 
     /// Corrects the operators of an expression, except for the first `=` of a tag that sets a value.
-    fn correct_operators(&mut self, pieces: &[TagPiece], mut sets: bool) {
+    fn correct_operators(&mut self, pieces: &[TagPiece], is_assignment: bool) {
+        let mut expects_assignment = is_assignment;
         // For each open bracket, whether it contains arguments.
         let mut brackets: Vec<bool> = Vec::new();
         let mut at = 0;
@@ -259,13 +261,13 @@ impl<'s> SlipFinder<'s> {
                 PieceKind::Sign => {
                     match source {
                         "(" => {
-                            let calls =
+                            let is_call =
                                 at > 0 && pieces[at - 1].kind == PieceKind::Word && !self.is_operator(&pieces[at - 1]);
-                            brackets.push(calls);
+                            brackets.push(is_call);
                         }
                         "[" | "{" => brackets.push(false),
                         ")" | "]" | "}" => drop(brackets.pop()),
-                        "=" if sets => sets = false,
+                        "=" if expects_assignment => expects_assignment = false,
                         "=" if brackets.last() == Some(&true) => {}
                         _ => self.correct_symbol_operator(pieces, at),
                     }

@@ -37,7 +37,7 @@ const UNEXPECTED_END: &str = "Unexpected end of input";
 pub(super) fn explain_syntax(report: &ReportError, source: &str, names: &TemplateNames) -> (String, Option<String>) {
     let span = &report.span().range;
     let offending = source.get(span.clone()).unwrap_or("");
-    let header = help_for_third_brace(source, span)
+    let braces_help = help_for_third_brace(source, span)
         .or_else(|| enclosing_tag(source, span).and_then(|inner| names.help_for_braced_header(inner)));
     match report.message() {
         UNEXPECTED_END => {
@@ -61,7 +61,7 @@ pub(super) fn explain_syntax(report: &ReportError, source: &str, names: &Templat
                 '“' | '”' | '„' | '«' | '»' | '‘' | '’' => "use straight quotes, `\"` or `'`",
                 _ => "use Latin letters, digits and `_` in names; for other headers, write `recipient[\"Header\"]`",
             };
-            (format!("`{character}` is not allowed in a tag"), header.or_else(|| Some(help.into())))
+            (format!("`{character}` is not allowed in a tag"), braces_help.or_else(|| Some(help.into())))
         }
         "Unknown tag" => {
             let help = match did_you_mean(offending, TAGS) {
@@ -74,15 +74,19 @@ pub(super) fn explain_syntax(report: &ReportError, source: &str, names: &Templat
             Some((_, expected)) => {
                 let expected =
                     expected.trim_end_matches('.').replace("ident,", "a name,").replace("identifier", "a name");
-                let argument = source.get(..span.start).unwrap_or("").trim_end().ends_with('(') && expected == "a name";
+                let is_argument =
+                    source.get(..span.start).unwrap_or("").trim_end().ends_with('(') && expected == "a name";
                 let help = match expected.trim_matches('`') {
                     "}}" => Some("close the tag with `}}`, as in `{{ first_name }}`".to_owned()),
                     "%}" => Some("close the tag with `%}`, as in `{% endif %}`".to_owned()),
-                    _ => argument.then(|| "name the arguments, as in `default(value=\"friend\")`".to_owned()),
+                    _ => is_argument.then(|| "name the arguments, as in `default(value=\"friend\")`".to_owned()),
                 };
-                (format!("`{offending}` is not allowed here; expected {}", quote_token(&expected)), header.or(help))
+                (
+                    format!("`{offending}` is not allowed here; expected {}", quote_token(&expected)),
+                    braces_help.or(help),
+                )
             }
-            None => (lowercase_first(message.trim_end_matches('.')), header),
+            None => (lowercase_first(message.trim_end_matches('.')), braces_help),
         },
     }
 }
@@ -119,8 +123,8 @@ fn help_for_third_brace(source: &str, span: &Range<usize>) -> Option<String> {
 
 /// Puts an expected token in backticks if tera names the token literally, such as `]`.
 fn quote_token(expected: &str) -> String {
-    let bare = !expected.contains([' ', '`']) && !expected.bytes().any(|byte| byte.is_ascii_alphabetic());
-    if bare { format!("`{expected}`") } else { expected.to_owned() }
+    let is_literal = !expected.contains([' ', '`']) && !expected.bytes().any(|byte| byte.is_ascii_alphabetic());
+    if is_literal { format!("`{expected}`") } else { expected.to_owned() }
 }
 
 fn lowercase_first(message: &str) -> String {

@@ -59,8 +59,8 @@ impl SandboxAccount {
         if !send.signatures.iter().all(|signature| self.knows_sender(signature)) {
             return Err(OperationError::ALPHA_NAME);
         }
-        let routed = self.settings.whatsapp || send.stages.iter().all(|stage| stage.channel != Channel::Whatsapp);
-        if routed { Ok(()) } else { Err(OperationError::NO_ROUTE) }
+        let has_route = self.settings.whatsapp || send.stages.iter().all(|stage| stage.channel != Channel::Whatsapp);
+        if has_route { Ok(()) } else { Err(OperationError::NO_ROUTE) }
     }
 
     /// Deducts an amount from the balance if there is enough money.
@@ -96,7 +96,7 @@ pub(crate) struct OperationLimiter {
 }
 
 impl OperationLimiter {
-    /// An unused limit.
+    /// A limiter that allows a whole burst at once.
     pub(crate) fn new(limit: scenario::OperationLimit) -> Self {
         let interval = Duration::from_secs_f64(1.0 / limit.rate);
         let quota =
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn account_with_a_sender_list_accepts_only_verified_names() {
+    fn account_with_a_sender_list_accepts_only_checked_names() {
         let senders =
             Some(vec![("OlenaCo".to_owned(), SenderStatus::Checked), ("Fresh".to_owned(), SenderStatus::New)]);
         let listed = SandboxAccount::new(scenario::AccountSettings { senders, ..scenario::AccountSettings::default() });

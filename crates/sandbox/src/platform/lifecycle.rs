@@ -19,13 +19,13 @@ use crate::scenario::{Behaviour, MessageFacts, RandomDraw, Scenario};
 /// The progress of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
-    /// The gateway has accepted it.
+    /// The gateway has accepted the message.
     Queued,
-    /// A channel tries to deliver it.
+    /// A channel tries to deliver the message.
     Accepted,
-    /// A channel delivered it.
+    /// A channel delivered the message.
     Delivered,
-    /// The recipient read it.
+    /// The recipient read the message.
     Read,
     /// The recipient replied.
     Replied,
@@ -75,7 +75,8 @@ impl Phase {
         }
     }
 
-    /// Whether the phase is final, in which case a webhook reports it (contract 6.2).
+    /// Whether delivery has ended, in which case a webhook reports the phase (contract 6.2). READ or a reply can still
+    /// follow a delivery.
     pub(crate) fn is_final(self) -> bool {
         !matches!(self, Phase::Queued | Phase::Accepted)
     }
@@ -92,7 +93,7 @@ pub(crate) struct LifecycleState {
     /// The time at which the state began.
     pub(crate) since: VirtualTime,
     pub(crate) phase: Phase,
-    /// The stage that is being tried, or the last one.
+    /// The index of the stage that is being tried, or of the last one.
     pub(crate) stage: u8,
 }
 
@@ -165,9 +166,9 @@ impl MessageLifecycle<'_> {
         let pattern = self.choose_pattern(stage.channel);
         let behaviour = pattern.resolve_behaviour(self.scenario);
         // The first channel gets the message at intake. Each later channel gets it when the previous channel fails.
-        let tried = if state.stage == 0 { self.intake } else { state.since };
+        let start = if state.stage == 0 { self.intake } else { state.since };
         let in_time = behaviour.after <= stage.lifetime();
-        let since = tried.saturating_add(behaviour.after.min(stage.lifetime()));
+        let since = start.saturating_add(behaviour.after.min(stage.lifetime()));
         if in_time && behaviour.delivered.includes_draw(self.draw_for_channel(DrawKind::Delivery, stage.channel)) {
             return LifecycleState { since, phase: Phase::Delivered, ..state };
         }
@@ -349,7 +350,7 @@ impl GatewayEmulator {
     /// (contract 4.3).
     fn settle_charge(&mut self, index: u32, state: LifecycleState, lines: &mut JournalLines) {
         let message = self.messages.message_at(index);
-        let charged = match state.phase {
+        let is_charged = match state.phase {
             // Lookups and verification calls are charged immediately.
             _ if !message.kind.is_message() => return,
             Phase::Delivered => true,
@@ -359,7 +360,7 @@ impl GatewayEmulator {
         let stages = self.plans.stages_of(message.plan);
         let Some(stage) = stages.get(usize::from(state.stage)) else { return };
         let reserved = messages::highest_price(stages, &self.scenario.prices);
-        let spent = if charged { stage.price(&self.scenario.prices) } else { Amount::default() };
+        let spent = if is_charged { stage.price(&self.scenario.prices) } else { Amount::default() };
         self.counts.settle_funds(stage.channel, reserved, spent);
         let returned = reserved.saturating_sub(spent);
         if returned > Amount::default() {
@@ -386,7 +387,7 @@ impl GatewayEmulator {
 
 /// A virtual time in microseconds since 1970 in UTC.
 ///
-/// The journal has it in ISO 8601 with an offset and milliseconds.
+/// The journal writes it in ISO 8601 with an offset and milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct VirtualTime(i64);
 

@@ -15,7 +15,7 @@ pub(crate) const FIRST_MSG_ID: u64 = 700_000_001;
 /// An accepted or rejected message. There might be millions, so it is small.
 #[derive(Clone, Debug)]
 pub(crate) struct SandboxMessage {
-    /// The client's identifier, replaced by the gateway's if it is missing.
+    /// The client's identifier. If it is missing, answers contain the gateway's identifier instead.
     pub(crate) id: Option<ClientId>,
     /// The webhook address for its statuses.
     pub(crate) hook: Option<Arc<str>>,

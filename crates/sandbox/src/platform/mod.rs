@@ -39,7 +39,7 @@ pub(crate) use messages::{ChannelStage, MessageStore, SandboxMessage, StagePlans
 pub(crate) struct EnvelopeArrival {
     pub(crate) endpoint: Endpoint,
     pub(crate) remote: SocketAddr,
-    /// In virtual time. A time before the last arrival counts as the time of the last arrival.
+    /// In virtual time. A time before the platform's current time counts as the current time.
     pub(crate) at: Timestamp,
 }
 
@@ -56,9 +56,11 @@ pub(crate) struct GatewayEmulator {
     pub(crate) counts: Counts,
     /// The current virtual time.
     pub(crate) now: VirtualTime,
+    /// The number of received envelopes.
     envelopes: u64,
     /// The number of envelopes with messages.
     sends: u32,
+    /// The number of asynchronous requests.
     requests: u32,
 }
 
@@ -355,7 +357,7 @@ pub struct Counts {
 pub struct OperationTally {
     /// Operations with `success` true, or that would have it on the synchronous endpoint.
     pub accepted: u64,
-    /// The others.
+    /// All other operations of the type.
     pub rejected: u64,
 }
 
@@ -389,9 +391,9 @@ pub struct Funds {
 
 impl Counts {
     /// Counts one operation.
-    pub(crate) fn count_operation(&mut self, kind: OperationType, accepted: bool) {
+    pub(crate) fn count_operation(&mut self, kind: OperationType, is_accepted: bool) {
         let tally = self.operations.entry(kind.name()).or_default();
-        if accepted {
+        if is_accepted {
             tally.accepted += 1;
         } else {
             tally.rejected += 1;

@@ -38,19 +38,19 @@ impl GatewayEmulator {
         let account = &mut self.accounts[origin.account as usize];
         account.check_allowed(send)?;
         let before = account.balance();
-        let all = price.saturating_mul(recipients.into());
-        account.charge(all)?;
-        self.counts.reserve_funds(all);
+        let total_price = price.saturating_mul(recipients.into());
+        account.charge(total_price)?;
+        self.counts.reserve_funds(total_price);
         let hook = self.status_address(item, origin);
         let first =
             self.store_messages(item, origin, &InitialMessage { phase: Phase::Queued, stages: &send.stages, hook });
         let parts = messages::most_parts(&send.stages);
-        let all_parts = u64::from(parts) * u64::from(recipients);
+        let total_parts = u64::from(parts) * u64::from(recipients);
         self.counts.messages += u64::from(recipients);
-        self.counts.parts += all_parts;
+        self.counts.parts += total_parts;
         let msg_id = msg_id_of(first);
         let id = item.id.clone().unwrap_or(ClientId::Whole(msg_id));
-        let result = Ok(ResultData::Sent(SendResult { id, msg_id, data: 1, parts: all_parts }));
+        let result = Ok(ResultData::Sent(SendResult { id, msg_id, data: 1, parts: total_parts }));
         let charge = Some(Charge { reason: ChargeReason::Reserved, amount: price, before });
         Ok(ItemOutcome { result, first: Some(first), parts: Some(parts), charge })
     }
@@ -66,7 +66,7 @@ impl GatewayEmulator {
         self.answer_at_once(item, Channel::Hlr, origin, |_, _| ResultData::Record(lookup_record(phone, &status)))
     }
 
-    /// The final status of a lookup. The final status is known immediately, because the answer contains it.
+    /// The final status of a lookup. The status is determined in advance, because the answer contains it.
     fn lookup_status(&self, phone: Phone, origin: OperationOrigin) -> String {
         let facts = MessageFacts { phone, envelope: origin.envelope.into(), endpoint: origin.endpoint() };
         let stages = [ChannelStage::new(Channel::Hlr, 1, None)];
@@ -240,14 +240,16 @@ impl GatewayEmulator {
     ) -> Result<ResultData, OperationError> {
         let now = origin.at;
         let templates = &mut self.accounts[origin.account as usize].templates;
-        let deleted = |deleted: u64| json!({ "deleted": deleted });
+        let deletion_record = |count: u64| json!({ "deleted": count });
         let record = match call {
             TemplateCall::Create { name, text } => templates.create_sms(name, text, now)?,
             TemplateCall::List => templates.list_sms(),
-            TemplateCall::Delete(id) => deleted(templates.sms.delete_template(*id, None)),
+            TemplateCall::Delete(id) => deletion_record(templates.sms.delete_template(*id, None)),
             TemplateCall::CreateViber { signature, text } => templates.create_viber(signature, text, now)?,
             TemplateCall::ListViber => templates.list_viber(&self.scenario, now),
-            TemplateCall::DeleteViber { id, text } => deleted(templates.viber.delete_template(*id, text.as_deref())),
+            TemplateCall::DeleteViber { id, text } => {
+                deletion_record(templates.viber.delete_template(*id, text.as_deref()))
+            }
         };
         Ok(ResultData::Record(record))
     }

@@ -209,8 +209,9 @@ fn is_alpha_name(name: &str) -> bool {
 
 fn is_url(text: &str) -> bool {
     let (scheme, rest) = text.split_once("://").unwrap_or_default();
-    let web = ["https", "http"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
-    web && !rest.is_empty()
+    let is_web = ["https", "http"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
+    is_web
+        && !rest.is_empty()
         && !rest.starts_with(['/', '?', '#'])
         && !text.contains(|c: char| c.is_whitespace() || c.is_control())
 }
@@ -262,9 +263,9 @@ impl ClientId {
 
 impl ClientIdKey {
     fn from_text(text: &str) -> Self {
-        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         match text.parse() {
-            Ok(number) if digits => ClientIdKey::Number(number),
+            Ok(number) if is_digits => ClientIdKey::Number(number),
             _ => ClientIdKey::Text(text.into()),
         }
     }
@@ -302,8 +303,8 @@ impl SendRequest {
 /// Reads an operation for these channels, in order; the fields of each channel have a prefix.
 pub(crate) fn read_combined(channels: &[Channel], fields: &OperationFields) -> Result<SendRequest, OperationError> {
     let mut send = SendRequest::default();
-    for name in channels {
-        send.add_stage(read_channel(*name, fields)?);
+    for channel in channels {
+        send.add_stage(read_channel(*channel, fields)?);
     }
     fields.check_optional_url("hook")?;
     Ok(send)
@@ -314,8 +315,8 @@ pub(crate) fn read_combined(channels: &[Channel], fields: &OperationFields) -> R
 pub(crate) fn read_pipeline(fields: &OperationFields) -> Result<SendRequest, OperationError> {
     let mut send = SendRequest::default();
     for name in fields.required_array("pipeline")? {
-        let new = |channel: &Channel| send.stages.iter().all(|stage| stage.channel != *channel);
-        let channel = name.as_str().and_then(Channel::from_name).filter(new);
+        let is_new = |channel: &Channel| send.stages.iter().all(|stage| stage.channel != *channel);
+        let channel = name.as_str().and_then(Channel::from_name).filter(is_new);
         let channel = channel.ok_or_else(|| fields.invalid_field("pipeline"))?;
         send.add_stage(read_stage(channel, fields)?);
     }
@@ -413,9 +414,9 @@ fn read_rcs_stage<'a>(fields: &OperationFields<'a>) -> Result<StageReading<'a>, 
 
 /// Reads a code of 4 to 8 digits, the only content that Telegram accepts.
 fn read_telegram<'a>(fields: &OperationFields<'a>, lifetime: Option<u64>) -> Result<StageReading<'a>, OperationError> {
-    let code = fields.required_digits("message")?.len();
+    let digit_count = fields.required_digits("message")?.len();
     let reading = (ChannelStage::new(Channel::Telegram, 1, lifetime), None);
-    if (4..=8).contains(&code) { Ok(reading) } else { Err(fields.invalid_field("message")) }
+    if (4..=8).contains(&digit_count) { Ok(reading) } else { Err(fields.invalid_field("message")) }
 }
 
 /// Reads a spoken message. The text is optional, because the contract shows a stage without a text.

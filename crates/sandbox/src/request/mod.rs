@@ -26,7 +26,7 @@ pub(crate) const BODY_LIMIT: usize = 8 << 20;
 pub(crate) struct EnvelopeRejection {
     /// The text of the error.
     pub(crate) error: &'static str,
-    /// The number of its operations, as far as known.
+    /// The number of operations in the envelope; 0 if it is unknown.
     pub(crate) operations: usize,
 }
 
@@ -39,7 +39,7 @@ impl EnvelopeRejection {
 /// A request from the network.
 #[derive(Clone, Copy)]
 pub(crate) struct RawRequest<'a> {
-    /// The header, if present.
+    /// The `Content-Type` header, if present.
     pub(crate) content_type: Option<&'a str>,
     /// The body; `None` if it is larger than [`BODY_LIMIT`].
     pub(crate) body: Option<&'a [u8]>,
@@ -159,7 +159,7 @@ pub(crate) enum TemplateCall {
     CreateViber { signature: Box<str>, text: Box<str> },
     /// List the Viber templates.
     ListViber,
-    /// Delete the Viber template with that number, if its text matches the given text.
+    /// Delete the Viber template with this number; if `text` is given, only if the template has this text.
     DeleteViber { id: u64, text: Option<Box<str>> },
 }
 

@@ -42,7 +42,7 @@ pub struct ReadBehaviour {
 pub struct ReplyBehaviour {
     /// The share of delivered messages that get a reply.
     pub share: Percentage,
-    /// The time after the message was read, or after its delivery if it was not.
+    /// The time after the message was read, or after its delivery if it was not read.
     pub after: Duration,
     /// The text of the reply.
     pub message: String,
@@ -164,12 +164,12 @@ fn read_behaviour(
 /// Reports keys that the channel does not support.
 fn report_unsupported(channel: Channel, section: ConfigSection<'_>, report: &mut FindingCollector) {
     let defaults = channel_defaults(channel);
-    let known = |key: &str| match key {
+    let is_supported = |key: &str| match key {
         "read" | "read_after" => defaults.reports_reading,
         "digit" | "duration" => defaults.is_spoken,
         _ => true,
     };
-    for key in BEHAVIOUR.iter().filter(|key| !known(key.name)) {
+    for key in BEHAVIOUR.iter().filter(|key| !is_supported(key.name)) {
         if let Some(entry) = section.entry(key.name) {
             let finding = Finding::new(&rules::NOT_KNOWN, format!("`{channel}` does not support `{}`", key.name));
             report.add(&entry.key_span, finding.help("remove it"));

@@ -31,7 +31,7 @@ pub struct ScenarioFault {
 pub struct ScenarioCondition {
     /// Numbers that end with these digits; for an envelope, at least one of its numbers.
     pub suffix: Option<String>,
-    /// A share of all, drawn by number for messages and by envelope for envelopes.
+    /// A share of all messages or envelopes, drawn by phone number for messages and by position for envelopes.
     pub share: Option<Percentage>,
     /// The position among envelopes with messages, counted from 1 over both endpoints.
     pub envelope: Option<RangeInclusive<u64>>,
@@ -50,7 +50,7 @@ pub enum FaultEffect {
     Delay(Duration),
     /// Connections are refused for this long before the envelope.
     Refused(Duration),
-    /// The envelope's connection is closed before it is read.
+    /// The connection is closed before the envelope is read.
     Closed,
     /// The envelope is executed, and the connection is closed without an answer.
     Dropped,
@@ -180,8 +180,8 @@ fn read_effect(section: ConfigSection<'_>, key: &str) -> Option<FaultEffect> {
 
 /// Reads a condition.
 pub(super) fn read_condition(section: ConfigSection<'_>, report: &mut FindingCollector) -> ScenarioCondition {
-    let digits = |text: &str| (1..=15).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
-    if let Some((text, span)) = section.typed_text("suffix").filter(|(text, _)| !digits(text)) {
+    let is_suffix = |text: &str| (1..=15).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    if let Some((text, span)) = section.typed_text("suffix").filter(|(text, _)| !is_suffix(text)) {
         let finding =
             Finding::new(&rules::WRONG_TYPE, format!("`suffix` is `{text}`, but must be the last digits of a number"));
         report.add(span, finding.help("write, for example, `suffix: \"07\"`"));
@@ -247,7 +247,7 @@ pub(crate) struct MessageFacts {
 /// The facts about an envelope with messages that a condition can use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EnvelopeFacts<'a> {
-    /// All its numbers.
+    /// The phone numbers of all its recipients.
     pub(crate) phones: &'a [Phone],
     /// The envelope's number among the envelopes with messages.
     pub(crate) envelope: u64,

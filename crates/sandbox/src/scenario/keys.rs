@@ -205,11 +205,11 @@ pub(super) struct ChannelDefaults {
     price: &'static str,
     /// The documentation of the price.
     price_doc: &'static str,
-    /// An example of its behaviour.
+    /// An example of the channel's behaviour.
     example: &'static str,
     /// The documentation of the channel.
     doc: &'static str,
-    /// Whether it reports that a message was read.
+    /// Whether the channel reports that a message was read.
     pub(super) reports_reading: bool,
     /// Whether messages are calls, with a duration and key presses.
     pub(super) is_spoken: bool,

@@ -276,7 +276,7 @@ impl Scenario {
     /// Sets the first account's notification address, for statuses that are not sent to a `hook` (contract 6.4).
     ///
     /// # Errors
-    /// If the address is not a web address.
+    /// The address is not a web address.
     pub fn set_notify_address(&mut self, address: String) -> Result<(), Finding> {
         if let Some(finding) = notify_finding(&address).filter(Finding::is_error) {
             return Err(finding);

@@ -36,7 +36,7 @@ pub(super) struct SandboxPort {
     address: SocketAddr,
     state: PortState,
     /// Whether the next connection is closed at once.
-    closing: bool,
+    closes_next: bool,
 }
 
 enum PortState {
@@ -53,7 +53,7 @@ impl SandboxPort {
     pub(super) fn open(address: SocketAddr) -> io::Result<Self> {
         let listener = listen(address)?;
         let address = listener.local_addr()?;
-        Ok(Self { address, state: PortState::Listening(listener), closing: false })
+        Ok(Self { address, state: PortState::Listening(listener), closes_next: false })
     }
 
     /// The socket address of the server.
@@ -65,7 +65,7 @@ impl SandboxPort {
     pub(super) fn apply(&mut self, behaviour: PortBehaviour) {
         match behaviour {
             PortBehaviour::Open => {}
-            PortBehaviour::Close => self.closing = true,
+            PortBehaviour::Close => self.closes_next = true,
             PortBehaviour::Refuse(duration) => self.refuse_connections(duration),
         }
     }
@@ -95,7 +95,7 @@ impl SandboxPort {
                     self.reopen();
                 }
                 PortState::Listening(listener) => match accept_connection(listener).await {
-                    _ if self.closing => self.closing = false,
+                    _ if self.closes_next => self.closes_next = false,
                     accepted => return accepted,
                 },
             }
@@ -185,7 +185,7 @@ pub(super) struct HttpState {
     pub(super) port_orders: mpsc::UnboundedSender<PortOrder>,
 }
 
-/// A received body.
+/// The result of receiving a body.
 enum BodyArrival {
     Whole(Vec<u8>),
     TooLarge,
@@ -248,12 +248,12 @@ impl HttpState {
         let response = page.map_or_else(|| json_response(StatusCode::OK, &answer), |page| html_response(&page));
         if delay.is_some() || behaviour != PortBehaviour::Open {
             // A separate task, so that the port's behaviour changes even if the client hangs up.
-            let passed = tokio::spawn(async move {
+            let task = tokio::spawn(async move {
                 tokio::time::sleep(delay.unwrap_or_default()).await;
                 self.set_port_behaviour(behaviour).await;
             });
             // The task does not panic and ends before the connection does.
-            let _ = passed.await;
+            let _ = task.await;
         }
         match loss {
             None => response.map(Body::from),
@@ -323,18 +323,18 @@ fn response_with(status: StatusCode, content_type: &'static str, body: Vec<u8>) 
 /// connection instead of the answer.
 async fn read_body(body: Body) -> BodyArrival {
     let mut chunks = body.into_data_stream();
-    let (mut whole, mut too_large) = (Vec::new(), false);
+    let (mut whole, mut is_too_large) = (Vec::new(), false);
     while let Some(chunk) = chunks.next().await {
         // The connection is gone, so the answer will not be read.
         let Ok(chunk) = chunk else { return BodyArrival::TooLate };
-        too_large |= whole.len() + chunk.len() > BODY_LIMIT;
-        if too_large {
+        is_too_large |= whole.len() + chunk.len() > BODY_LIMIT;
+        if is_too_large {
             whole = Vec::new();
         } else {
             whole.extend_from_slice(&chunk);
         }
     }
-    if too_large { BodyArrival::TooLarge } else { BodyArrival::Whole(whole) }
+    if is_too_large { BodyArrival::TooLarge } else { BodyArrival::Whole(whole) }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The live platform: the emulator with its clock and journal under one lock, and the task that keeps it up to date.
 //!
-//! Requests, due events and webhook results all pass through here. It knows nothing about HTTP; callers decide when to
-//! call it.
+//! Requests, due events and webhook results all pass through here. This module knows nothing about HTTP; callers decide
+//! when to call it.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,7 +22,7 @@ use crate::scenario::Scenario;
 use crate::webhooks::{WebhookOutcome, WebhookPost};
 use campaign_core::domain::Endpoint;
 
-/// The number of messages that advance before the lock is released, so that a million due messages do not block others.
+/// The number of messages that advance before the lock is released, so that many due messages do not block requests.
 const SLICE: usize = 1_000;
 
 /// The platform that all connections share.
@@ -31,7 +31,7 @@ pub(super) struct LivePlatform {
     core: Mutex<PlatformCore>,
     /// Notified if an event might be due earlier, or a webhook might be sent.
     wakeup: Notify,
-    /// Notified when due events were processed, and webhooks were sent as far as there was room.
+    /// Notified when due events were processed, and webhooks were taken up to the limit.
     progress: Notify,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct DueWork {
     /// Webhooks to send now.
     pub(super) posts: Vec<WebhookPost>,
     /// Whether more events are due.
-    pub(super) more: bool,
+    pub(super) has_more: bool,
     /// The real time until the next event, if any.
     pub(super) next: Option<Duration>,
 }
@@ -92,9 +92,9 @@ impl LivePlatform {
         plan
     }
 
-    /// Processes a slice of due events and returns webhooks to send, at most `room`.
-    pub(super) fn take_due_work(&self, room: usize) -> DueWork {
-        let due = self.lock_core().take_due_work(room);
+    /// Processes a slice of due events and returns webhooks to send, at most `max_posts`.
+    pub(super) fn take_due_work(&self, max_posts: usize) -> DueWork {
+        let due = self.lock_core().take_due_work(max_posts);
         self.progress.notify_waiters();
         due.unwrap_or_default()
     }
@@ -119,10 +119,10 @@ impl LivePlatform {
     }
 
     /// Executes all future events and waits for the receivers of webhooks, with a timeout.
-    pub(super) async fn drain(&self, patience: Duration) {
-        let deadline = tokio::time::Instant::now() + patience;
+    pub(super) async fn drain(&self, timeout: Duration) {
+        let deadline = tokio::time::Instant::now() + timeout;
         loop {
-            // Created before the check, so that progress between the check and the wait still wakes it.
+            // Created before the check, so that progress between the check and the wait is not missed.
             let progress = self.progress.notified();
             let state = self.lock_core().drain_slice();
             match state {
@@ -139,8 +139,8 @@ impl LivePlatform {
     }
 
     /// Waits until no events are due and all webhooks are finished, with a timeout.
-    pub(super) async fn wait_until_settled(&self, longest: Duration) {
-        let deadline = tokio::time::Instant::now() + longest;
+    pub(super) async fn wait_until_settled(&self, timeout: Duration) {
+        let deadline = tokio::time::Instant::now() + timeout;
         loop {
             let progress = self.progress.notified();
             if self.lock_core().is_settled() || tokio::time::timeout_at(deadline, progress).await.is_err() {
@@ -193,11 +193,11 @@ impl PlatformCore {
         self.run_journaled(|platform, at, lines| platform.advance(at, SLICE, lines))
     }
 
-    fn take_due_work(&mut self, room: usize) -> Option<DueWork> {
-        let more = self.process_due_slice()?;
-        let posts = self.platform.take_due_posts(room);
+    fn take_due_work(&mut self, max_posts: usize) -> Option<DueWork> {
+        let has_more = self.process_due_slice()?;
+        let posts = self.platform.take_due_posts(max_posts);
         let next = self.platform.next_due().map(|due| self.clock.real_time_until(due, Instant::now()));
-        Some(DueWork { posts, more, next })
+        Some(DueWork { posts, has_more, next })
     }
 
     /// Whether no more events will occur without a request.
@@ -207,11 +207,11 @@ impl PlatformCore {
 
     /// Processes a slice of future events now.
     fn drain_slice(&mut self) -> DrainState {
-        let Some(more) = self.run_journaled(|platform, _, lines| platform.drain(SLICE, lines)) else {
+        let Some(has_more) = self.run_journaled(|platform, _, lines| platform.drain(SLICE, lines)) else {
             return DrainState::Done;
         };
         self.clock.advance_to(self.platform.now.to_timestamp(), Instant::now());
-        if more {
+        if has_more {
             return DrainState::Active;
         }
         if let Some(due) = self.platform.next_due() {
@@ -241,9 +241,9 @@ impl VirtualClock {
 
     /// The virtual time at a real time, at most the latest representable time.
     pub(super) fn time_at(&self, real: Instant) -> Timestamp {
-        let passed = real.saturating_duration_since(self.real).saturating_mul(self.speed);
-        let passed = SignedDuration::try_from(passed).unwrap_or(SignedDuration::MAX);
-        self.virtual_time.checked_add(passed).unwrap_or(Timestamp::MAX)
+        let elapsed = real.saturating_duration_since(self.real).saturating_mul(self.speed);
+        let elapsed = SignedDuration::try_from(elapsed).unwrap_or(SignedDuration::MAX);
+        self.virtual_time.checked_add(elapsed).unwrap_or(Timestamp::MAX)
     }
 
     /// Advances the clock to at least `virtual_time` at a real time.
@@ -271,7 +271,7 @@ pub(super) async fn run_clock(live: Arc<LivePlatform>, client: WebhookClient) {
             let (live, client, webhook) = (Arc::clone(&live), client.clone(), post.webhook);
             in_flight.spawn(async move { live.record_post_outcome(webhook, client.send(post).await).await });
         }
-        if due.more {
+        if due.has_more {
             tokio::task::yield_now().await;
             while in_flight.try_join_next().is_some() {}
             continue;

@@ -82,7 +82,7 @@ impl Sandbox {
     /// connection.
     ///
     /// # Errors
-    /// If the address is in use, the journal cannot be opened, or two accounts have the same key.
+    /// The address is in use, the journal cannot be opened, or two accounts have the same key.
     pub async fn start(settings: SandboxSettings) -> io::Result<Self> {
         Self::start_with(settings, Timeouts::default()).await
     }
@@ -94,9 +94,9 @@ impl Sandbox {
             None => timeouts,
         };
         if !AccountKeys::for_scenario(&scenario, &key).are_distinct() {
-            let same = "an account in the scenario has the same key as the sandbox; give the account a different \
+            let message = "an account in the scenario has the same key as the sandbox; give the account a different \
                 `key`, or start the sandbox with a different `--key`";
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, same));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
         let sink = JournalSink::open(&journal)?;
         let client = WebhookClient::new(hooks, RECEIVER_TIMEOUT).with_receiver(receiver);
@@ -116,11 +116,11 @@ impl Sandbox {
             body_timeout: timeouts.body,
             port_orders: port_sender,
         }));
-        let time = live::run_clock(Arc::clone(&live), client);
+        let clock = live::run_clock(Arc::clone(&live), client);
         let serving = tokio::spawn(async move {
             // When the server ends, the clock stops and no more webhooks are sent.
-            let mut ticking = JoinSet::new();
-            ticking.spawn(time);
+            let mut clock_task = JoinSet::new();
+            clock_task.spawn(clock);
             http::serve_connections(port, app, timeouts, (orders, stopped)).await;
         });
         let first = scenario.accounts.first().and_then(|account| account.key.as_deref());
@@ -158,9 +158,10 @@ impl Sandbox {
         self.live.journal_text()
     }
 
-    /// Waits until all messages have a final status, at the speed of the scenario, with a timeout.
-    pub async fn wait_until_settled(&self, longest: Duration) {
-        self.live.wait_until_settled(longest).await;
+    /// Waits until all messages have a final status and all webhooks are finished, at the speed of the scenario, with a
+    /// timeout.
+    pub async fn wait_until_settled(&self, timeout: Duration) {
+        self.live.wait_until_settled(timeout).await;
     }
 
     /// Advances all messages to their final status now.
@@ -361,7 +362,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn duplicate_account_key_is_rejected_without_showing_it() {
+    async fn duplicate_account_key_is_rejected() {
         let accounts = vec![
             AccountSettings { key: Some("sandbox".into()), ..AccountSettings::default() },
             AccountSettings::default(),

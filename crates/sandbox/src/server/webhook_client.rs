@@ -51,7 +51,7 @@ pub(super) struct WebhookClient {
     plain: PlainClient<HttpConnector, Body>,
     /// For TLS and for URLs that cannot be sent unchanged. It is built on first use, because it reads the certificates
     /// of the system.
-    other: Arc<OnceLock<Result<Client, String>>>,
+    fallback: Arc<OnceLock<Result<Client, String>>>,
     hooks: WebhookPolicy,
     names: HostNames,
     timeout: Duration,
@@ -71,13 +71,13 @@ impl WebhookClient {
     fn with_names(names: HostNames, hooks: WebhookPolicy, timeout: Duration) -> Self {
         // Connections are not reused: an attempt on a connection that the receiver has just closed would be lost.
         let plain = PlainClient::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build_http();
-        Self { plain, other: Arc::default(), hooks, names, timeout, receiver: None, warned: Arc::default() }
+        Self { plain, fallback: Arc::default(), hooks, names, timeout, receiver: None, warned: Arc::default() }
     }
 
     /// The client for URLs that cannot be sent unchanged, for example over TLS. This client encodes some characters of
     /// a URL as browsers do.
     fn fallback_client(&self) -> Result<&Client, String> {
-        let built = self.other.get_or_init(|| {
+        let built = self.fallback.get_or_init(|| {
             let client = http_client::builder().http1_only().pool_max_idle_per_host(0);
             let client = match self.hooks {
                 WebhookPolicy::Loopback => client.dns_resolver(Arc::new(self.names.clone())),
@@ -137,7 +137,7 @@ impl WebhookClient {
         answer.map(|answer| answer.status().as_u16()).map_err(|error| describe_send_error(&error, error.is_connect()))
     }
 
-    /// Logs that a webhook is not sent, once for each reason. The reason names the host.
+    /// Logs that a webhook is not sent, once for each of the first [`MAX_WARNINGS`] reasons.
     fn warn_once(&self, reason: &str) {
         let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
         if warned.len() < MAX_WARNINGS && warned.insert(reason.to_owned()) {
@@ -198,10 +198,10 @@ fn verbatim_request_target(url: &Url, checked_ip: Option<IpAddr>, original: &str
 }
 
 /// Describes why a request failed, without the URL, which might contain a secret.
-fn describe_send_error(error: &dyn Error, connecting: bool) -> String {
+fn describe_send_error(error: &dyn Error, is_connect_error: bool) -> String {
     let innermost = std::iter::successors(error.source(), |cause| (*cause).source()).last();
     let cause = innermost.map_or_else(|| "the request failed".to_owned(), ToString::to_string);
-    let problem = if connecting { "cannot connect" } else { "the connection was interrupted" };
+    let problem = if is_connect_error { "cannot connect" } else { "the connection was interrupted" };
     format!("{problem}: {cause}")
 }
 
@@ -304,11 +304,11 @@ impl std::fmt::Debug for HostNames {
     }
 }
 
-/// Whether a host is this machine, without resolving it.
+/// Whether a host is certainly this machine, without a lookup of its name.
 pub(crate) fn is_loopback_host(host: &str) -> bool {
     let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    let named = address == "localhost" || address.ends_with(".localhost");
-    named || address.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+    let is_local_name = address == "localhost" || address.ends_with(".localhost");
+    is_local_name || address.parse().is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
 #[cfg(test)]

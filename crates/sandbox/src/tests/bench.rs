@@ -41,9 +41,9 @@ impl Bench {
         let remote = SocketAddr::from(([127, 0, 0, 1], 9));
         let arrival = EnvelopeArrival { endpoint, remote, at: self.now };
         let mut lines = self.sink.start_lines().expect("whole");
-        let reaction = self.platform.handle_envelope(arrival, request::parse_envelope(request, &self.keys), &mut lines);
+        let plan = self.platform.handle_envelope(arrival, request::parse_envelope(request, &self.keys), &mut lines);
         assert!(self.sink.write_lines(&lines));
-        serde_json::from_slice(&reaction.answer.to_json()).expect("JSON")
+        serde_json::from_slice(&plan.answer.to_json()).expect("JSON")
     }
 
     /// The answer to an envelope of these operations.
@@ -79,9 +79,9 @@ impl Bench {
         self.take_webhooks_up_to(usize::MAX)
     }
 
-    /// Takes at most `room` due webhooks.
-    pub(crate) fn take_webhooks_up_to(&mut self, room: usize) -> Vec<(u64, String, Value)> {
-        let posts = self.platform.take_due_posts(room).into_iter();
+    /// Takes at most `max` due webhooks.
+    pub(crate) fn take_webhooks_up_to(&mut self, max: usize) -> Vec<(u64, String, Value)> {
+        let posts = self.platform.take_due_posts(max).into_iter();
         posts
             .map(|post| (post.webhook, post.url.to_string(), serde_json::from_slice(&post.body).expect("JSON")))
             .collect()

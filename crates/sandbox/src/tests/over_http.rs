@@ -99,7 +99,7 @@ impl TestConnection {
         Some(received)
     }
 
-    /// Waits for an answer or the end of the connection. Returns whether it was closed.
+    /// Waits for an answer or the end of the connection. Returns whether the connection was closed.
     async fn is_closed(&mut self) -> bool {
         matches!(self.0.read(&mut [0]).await, Ok(0) | Err(_))
     }
@@ -341,7 +341,7 @@ async fn drain_stops_waiting_for_receivers_after_a_timeout() {
     let mut message = sms(1);
     message["hook"] = format!("http://{}/", silent.local_addr().expect("an address")).into();
     TestConnection::connect(&sandbox).await.send_operations(&[message]).await.expect("an answer");
-    let ran_out = tokio::time::timeout(PATIENCE, sandbox.drain()).await.expect("an end");
-    assert_eq!(ran_out.statuses.get("DELIVERED"), Some(&1));
+    let counts = tokio::time::timeout(PATIENCE, sandbox.drain()).await.expect("an end");
+    assert_eq!(counts.statuses.get("DELIVERED"), Some(&1));
     sandbox.stop().await;
 }

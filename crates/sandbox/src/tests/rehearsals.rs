@@ -148,7 +148,7 @@ fn status_names_the_current_channel() {
 }
 
 #[test]
-fn drain_finishes_lifecycles_in_chronological_order() {
+fn drain_finishes_all_lifecycles_and_advances_the_clock() {
     let mut bench = Bench::with_scenario(only_delivered_by(&[Channel::Sms]));
     for id in 0..20_u64 {
         bench.send_one(&viber_then_sms(id));

@@ -19,7 +19,7 @@ pub(super) struct ForeignFormat(&'static str, ForeignAdvice);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ForeignAdvice {
-    /// A program can save it as a list.
+    /// Another program can save the file as a list.
     SaveAs,
     /// The file contains the list.
     Unpack,
@@ -204,6 +204,7 @@ pub(super) struct UnpackedReader {
     compression: Compression,
     /// The window of the first zstd frame.
     window: Option<u64>,
+    /// The number of bytes that can still be read before the content is too large.
     left: u64,
 }
 
@@ -248,7 +249,7 @@ impl UnpackedReader {
 /// The largest window of zstd that decompression allows, as a power of two: 128 MiB, zstd's own default.
 pub(super) const LARGEST_WINDOW_LOG: u32 = 27;
 
-/// The first bytes of a frame.
+/// The first bytes of a zstd frame.
 const FRAME: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// The last three of the first four bytes of a skippable frame. The first byte is 0x50 to 0x5f.
 const SKIPPABLE: [u8; 3] = [0x2a, 0x4d, 0x18];
@@ -278,7 +279,7 @@ pub(super) fn read_window_size(head: &[u8]) -> Option<u64> {
     size.checked_add(offset)
 }
 
-/// The reason why zstd does not decompress a file that might be intact.
+/// The reason why a compressed file is rejected although it might be intact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ZstdError {
     /// The window is larger than [`LARGEST_WINDOW_LOG`] allows.
@@ -287,7 +288,7 @@ pub(super) enum ZstdError {
     Dictionary,
     /// There is not enough memory.
     Memory,
-    /// Another frame was expected, but other bytes follow.
+    /// Another frame was expected, but other bytes follow. This includes bytes after the members of a gzip file.
     NoFrame,
 }
 

@@ -122,8 +122,9 @@ struct DecodingSource<'f> {
     file: &'f Path,
     format: &'f ListFormat,
     hints: EncodingHints,
-    /// Whether a campaign describes its format, so that findings can suggest keys of the campaign.
+    /// Whether a campaign describes the file, so that findings can suggest keys of the campaign.
     has_keys: bool,
+    /// The name of the file's compression.
     packed: Option<&'static str>,
 }
 
@@ -187,7 +188,7 @@ fn decode_source<S: Read + Seek + Send + 'static>(
         return decode_text(Box::new(rest), &head, source);
     }
     let unpacked = SpooledFile::copy_from(rest).map_err(unreadable)?;
-    self::decode_unpacked(unpacked.reader(), head, source)
+    decode_unpacked(unpacked.reader(), head, source)
 }
 
 fn decode_unpacked<S: Read + Seek + Send + 'static>(
@@ -336,7 +337,7 @@ impl Seek for SpoolReader {
 pub struct DetectedFormat {
     /// The compression.
     packed: Option<&'static str>,
-    /// The encoding of the text. Known after the first character that differs between encodings.
+    /// The encoding of the text, unless it is UTF-8. Known at the latest after the first non-ASCII character.
     encoding: OnceLock<&'static Encoding>,
     /// The warning about an uncertain encoding. Known as soon as the encoding is.
     encoding_warning: OnceLock<Finding>,
@@ -360,7 +361,8 @@ pub struct SheetInfo {
 }
 
 impl DetectedFormat {
-    /// The format and the delimiter in words. `None` for a CSV file in UTF-8 with commas or semicolons.
+    /// The format and the delimiter in words. `None` for an uncompressed CSV file in UTF-8 with commas or semicolons
+    /// and its header in the first row.
     pub fn describe(&self, delimiter: u8) -> Option<String> {
         let mut parts = Vec::new();
         parts.extend(self.packed.map(|packed| format!("compressed with {packed}")));

@@ -170,7 +170,7 @@ fn decoded_text_declares_the_configured_delimiter() {
     ] {
         let once = decode_text(text.as_bytes(), &format).unwrap().0;
         // The decoded text declares its own delimiter.
-        for list in [once.as_bytes(), decode_text(once.as_bytes(), &self::default_format()).unwrap().0.as_bytes()] {
+        for list in [once.as_bytes(), decode_text(once.as_bytes(), &default_format()).unwrap().0.as_bytes()] {
             let mut reader = RecipientReader::open(list, Path::new("list.csv"), &ListSettings::default()).unwrap();
             let mut chunk = Chunk::new();
             assert!(reader.read_chunk(&mut chunk).unwrap());
@@ -220,7 +220,7 @@ fn zstd_frame(header: &[u8], content: &[u8]) -> Vec<u8> {
     [b"\x28\xb5\x2f\xfd", header, &block[..3], content].concat()
 }
 
-/// A frame of zstd that decoders skip.
+/// A zstd frame that decoders skip.
 fn skippable_frame(content: &[u8]) -> Vec<u8> {
     let length = u32::try_from(content.len()).unwrap().to_le_bytes();
     [b"\x53\x2a\x4d\x18", &length[..], content].concat()

@@ -84,7 +84,11 @@ impl DecodingStage {
 }
 
 impl<R: Read> TextDecoder<R> {
-    /// Creates a decoder of text that begins with `head`. A declared encoding is used instead of detection.
+    /// Creates a decoder of text that begins with `head`. A byte order mark or a declared encoding replaces detection.
+    ///
+    /// # Errors
+    ///
+    /// The text is in UTF-32, or is certainly not in the declared encoding.
     pub(super) fn new(
         input: R,
         head: &[u8],
@@ -231,7 +235,7 @@ fn detect_utf16_without_bom(head: &[u8]) -> Option<&'static Encoding> {
     }
 }
 
-/// Whether text contains characters that are almost certainly UTF-8.
+/// Whether text is almost certainly UTF-8: it has several non-ASCII characters, and all of them are valid.
 fn is_clearly_utf8(head: &[u8]) -> bool {
     let (valid, invalid) = count_utf8_characters(head, false);
     invalid == 0 && valid >= VALID_PER_INVALID
@@ -288,7 +292,7 @@ enum RowPosition {
     Quoted,
     /// After a quote that closes the cell, unless the quote is doubled.
     AfterQuote,
-    /// After a line end of one character that another can follow.
+    /// After a carriage return. A line feed that follows belongs to the same line end.
     AfterReturn,
 }
 
@@ -444,7 +448,8 @@ impl EncodingSample<'_> {
         countries.into_values().max_by_key(|(count, _)| *count).map(|(_, country)| country)
     }
 
-    /// The first cell with a character outside ASCII.
+    /// Decodes the first cell with a character outside ASCII, without control characters and shortened to
+    /// [`MAX_EXAMPLE`].
     fn decode_first_cell(self, encoding: &'static Encoding) -> String {
         let start = self.before.iter().rposition(ends_cell).map_or(0, |end| end + 1);
         let end = self.text.iter().position(ends_cell).unwrap_or(self.text.len());

@@ -319,10 +319,10 @@ proptest! {
         cells in prop::collection::vec((any_cell(), any_cell()), 2..5),
         phone in 0_usize..3,
         always: bool,
-        forgotten in any::<prop::sample::Index>(),
+        damaged_row in any::<prop::sample::Index>(),
     ) {
         let mut rows = build_list(phone, &cells, always);
-        let (whole, row) = (rows.join("\n"), 1 + forgotten.index(cells.len()));
+        let (whole, row) = (rows.join("\n"), 1 + damaged_row.index(cells.len()));
         let closing = rows[row].match_indices('"').nth(1).map(|(at, _)| at);
         prop_assume!(closing.is_some());
         rows[row].remove(closing.unwrap());

@@ -257,7 +257,7 @@ fn find_attribute(element: &BytesStart<'_>, matches_name: impl Fn(&str) -> bool)
 }
 
 /// The maximum memory for a workbook in bytes, in addition to the program itself and one row.
-pub(super) const MAX_KEPT: u64 = 192 << 20;
+pub(super) const MAX_RETAINED: u64 = 192 << 20;
 
 /// The memory that a text uses: its entry in a list, and its allocation.
 pub(super) const fn text_size(bytes: usize) -> usize {
@@ -266,7 +266,7 @@ pub(super) const fn text_size(bytes: usize) -> usize {
     size_of::<String>() + if piece < MIN_ALLOCATION { MIN_ALLOCATION } else { piece }
 }
 
-/// The remaining memory.
+/// The memory that a workbook is still allowed to use.
 pub(super) struct MemoryBudget<'f> {
     file: &'f Path,
     left: u64,
@@ -274,7 +274,7 @@ pub(super) struct MemoryBudget<'f> {
 
 impl<'f> MemoryBudget<'f> {
     pub(super) fn new(file: &'f Path) -> Self {
-        Self { file, left: MAX_KEPT }
+        Self { file, left: MAX_RETAINED }
     }
 
     /// Reserves memory for `subject`, or rejects the workbook as too large.
@@ -322,8 +322,8 @@ mod tests {
             assert_eq!(find_entry(&bytes), Some((1 << 18) - shift));
         }
         let max_parts = usize::try_from(MAX_PARTS).unwrap();
-        let counted = |count| is_directory_small(&mut io::Cursor::new(entries(count, 3))).is_ok_and(|small| small);
-        assert!(counted(max_parts) && !counted(max_parts + 1));
+        let is_small = |count| is_directory_small(&mut io::Cursor::new(entries(count, 3))).is_ok_and(|small| small);
+        assert!(is_small(max_parts) && !is_small(max_parts + 1));
     }
 }
 
@@ -425,7 +425,7 @@ mod budget_tests {
     #[test]
     fn memory_budget_is_shared_by_all_retained_data() {
         let mut budget = MemoryBudget::new(Path::new("list.xlsx"));
-        let half = usize::try_from(MAX_KEPT / 2).unwrap();
+        let half = usize::try_from(MAX_RETAINED / 2).unwrap();
         assert!(budget.reserve(half, "its texts").is_ok() && budget.reserve(half, "its styles").is_ok());
         let Err(WorkbookError::Finding(finding)) = budget.reserve(1, "its sheets") else { panic!("refused") };
         assert!(finding.message.contains("its sheets need too much memory"), "{}", finding.message);

@@ -106,7 +106,7 @@ impl FormatSection {
     fn parse(code: &str) -> Self {
         let (mut tokens, mut condition, mut language) = (Vec::new(), None, String::new());
         let mut rest = code.chars().peekable();
-        let text = |tokens: &mut Vec<FormatToken>, more: &str| match tokens.last_mut() {
+        let push_text = |tokens: &mut Vec<FormatToken>, more: &str| match tokens.last_mut() {
             Some(FormatToken::Text(text)) => text.push_str(more),
             _ => tokens.push(FormatToken::Text(more.to_owned())),
         };
@@ -114,12 +114,12 @@ impl FormatSection {
             match character {
                 '"' => {
                     let quoted: String = rest.by_ref().take_while(|&next| next != '"').collect();
-                    text(&mut tokens, &quoted);
+                    push_text(&mut tokens, &quoted);
                 }
-                '\\' => text(&mut tokens, &rest.next().map(String::from).unwrap_or_default()),
+                '\\' => push_text(&mut tokens, &rest.next().map(String::from).unwrap_or_default()),
                 '_' => {
                     rest.next();
-                    text(&mut tokens, " ");
+                    push_text(&mut tokens, " ");
                 }
                 '*' => drop(rest.next()),
                 '[' => {
@@ -128,7 +128,7 @@ impl FormatSection {
                     if let Some(money) = bracketed.strip_prefix('$') {
                         let (money, locale) = money.split_once('-').unwrap_or((money, ""));
                         locale.clone_into(&mut language);
-                        text(&mut tokens, money);
+                        push_text(&mut tokens, money);
                     } else if bracketed.starts_with(['<', '>', '=']) {
                         let sign = bracketed.trim_end_matches(|c: char| !matches!(c, '<' | '>' | '='));
                         condition = bracketed[sign.len()..].trim().parse().ok().map(|number| (sign.to_owned(), number));
@@ -161,7 +161,7 @@ impl FormatSection {
                     tokens.push(FormatToken::Run(letter, length));
                 }
                 '/' if matches!(tokens.last(), Some(FormatToken::Digit(_))) => tokens.push(FormatToken::Unsupported),
-                other => text(&mut tokens, other.encode_utf8(&mut [0; 4])),
+                other => push_text(&mut tokens, other.encode_utf8(&mut [0; 4])),
             }
         }
         let is_date = tokens.iter().any(|token| matches!(token, FormatToken::Run(..) | FormatToken::Elapsed(_)));
@@ -186,18 +186,17 @@ impl FormatSection {
         let power = 2 * i32::try_from(percents).unwrap_or(0) - 3 * i32::try_from(thousands).unwrap_or(0);
         let (whole, fraction) = round_digits(value, power, decimals);
         let placeholders = self.tokens[..point].iter().filter(|token| is_digit(token)).count();
-        let mut left = WholeDigits { digits: whole.bytes().map(char::from).collect(), placeholders, grouped };
+        let mut whole_digits = WholeDigits { digits: whole.bytes().map(char::from).collect(), placeholders, grouped };
         let kinds = self.tokens[point..].iter().filter_map(|token| match token {
             FormatToken::Digit(kind) => Some(*kind),
             _ => None,
         });
         let mut fraction: Vec<char> = fraction.chars().collect();
         for kind in kinds.collect::<Vec<_>>().into_iter().rev() {
-            if kind != '0' && fraction.last() == Some(&'0') {
-                fraction.pop()
-            } else {
+            if kind == '0' || fraction.last() != Some(&'0') {
                 break;
-            };
+            }
+            fraction.pop();
         }
         let (mut output, mut fraction) = (String::new(), fraction.into_iter());
         for (at, token) in self.tokens.iter().enumerate() {
@@ -206,7 +205,7 @@ impl FormatSection {
                 FormatToken::General => output.push_str(&format_general(value)),
                 FormatToken::Percent => output.push('%'),
                 FormatToken::Point => output.push('.'),
-                FormatToken::Digit(kind) if at < point => left.push_placeholder_digits(&mut output, *kind),
+                FormatToken::Digit(kind) if at < point => whole_digits.push_placeholder_digits(&mut output, *kind),
                 FormatToken::Digit(_) => output.extend(fraction.next()),
                 FormatToken::Comma
                 | FormatToken::Unsupported
@@ -341,14 +340,14 @@ fn round_digits(value: f64, power: i32, decimals: usize) -> (String, String) {
 
 const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 const DAYS_IN_UKRAINIAN: [&str; 7] = ["неділя", "понеділок", "вівторок", "середа", "четвер", "п'ятниця", "субота"];
-/// The language code of Ukraine in formats.
+/// The code of the Ukrainian language in formats.
 const UKRAINIAN: &str = "422";
 
 /// The format of a date, a time or a duration.
 #[derive(Debug)]
 pub(super) struct DateFormat {
     parts: Vec<DatePart>,
-    ukrainian: bool,
+    is_ukrainian: bool,
     /// Whether hours are from 1 to 12.
     is_12_hour: bool,
 }
@@ -405,7 +404,7 @@ impl DateFormat {
             });
         }
         let is_12_hour = tokens.contains(&FormatToken::HalfDay);
-        Self { parts, ukrainian: language.trim_start_matches('0').eq_ignore_ascii_case(UKRAINIAN), is_12_hour }
+        Self { parts, is_ukrainian: language.trim_start_matches('0').eq_ignore_ascii_case(UKRAINIAN), is_12_hour }
     }
 
     /// Formats a time in this format. Like Excel, rounds a time of day half up to the second, or to the fraction of a
@@ -413,7 +412,7 @@ impl DateFormat {
     pub(super) fn format_time(&self, time: &ExcelDateTime) -> String {
         let time = &self.count_decimals().map_or(*time, |decimals| round_time(time, decimals));
         let (year, month, day, hour, minute, second, milli) = time.to_ymd_hms_milli();
-        let (language, days) = if self.ukrainian { (Language::Uk, DAYS_IN_UKRAINIAN) } else { (Language::En, DAYS) };
+        let (language, days) = if self.is_ukrainian { (Language::Uk, DAYS_IN_UKRAINIAN) } else { (Language::En, DAYS) };
         let month_name = language.month_names()[usize::from(month.clamp(1, 12)) - 1];
         let mut output = String::new();
         for part in &self.parts {
@@ -473,7 +472,7 @@ fn round_time(time: &ExcelDateTime, decimals: usize) -> ExcelDateTime {
 }
 
 /// Formats a time without a specific format, rounded to the second: the date as day, month and year, and the time unless
-/// it is midnight.
+/// it is midnight. A time of day or a duration is shown without a date.
 pub(super) fn format_default(time: &ExcelDateTime) -> String {
     let is_time_of_day = time.as_f64() < 1.0;
     let time = &round_time(time, 0);

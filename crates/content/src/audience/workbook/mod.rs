@@ -75,7 +75,8 @@ impl From<ZipError> for WorkbookError {
 /// Reads the sheet with this name, or else the first visible sheet.
 ///
 /// # Errors
-/// If the file is not a workbook, is damaged, locked or too large, or has no such sheet.
+///
+/// The file is not a workbook, is damaged, locked or too large, or has no such sheet.
 pub(super) fn read_workbook<S: Read + Seek>(
     mut input: S,
     file: &Path,

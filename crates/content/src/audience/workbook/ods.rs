@@ -111,11 +111,12 @@ struct SheetReader<'a, 'f, S: Read + Seek> {
     rows: SheetRows<'f>,
     /// The row that comes next, from 0.
     row: u32,
+    /// The hidden rows with cells, from 1.
     hidden: Vec<u32>,
     /// The styles of cells whose dates have the system's short format.
     date_styles: HashSet<String>,
-    /// The default styles of the first columns: the column after the last with this style, and whether its dates have
-    /// the system's short format.
+    /// The default styles of consecutive columns: the column after the last of them, and whether their dates have the
+    /// system's short format.
     columns: Vec<(u32, bool)>,
 }
 

@@ -244,12 +244,12 @@ const CELL: u64 = 32;
 const LISTED_CELL: u64 = 80;
 /// The size of the smallest allocation.
 const PIECE: u64 = 16;
-/// The memory of a formula, a defined name or a merged range, without its text.
+/// The memory of a sheet's entry or a defined name, without the name itself, and of a merged range.
 const NAMED: u64 = 1 << 10;
 const MERGED: u64 = 32;
 /// The last column of an `.xls`.
 const LAST_COLUMN: u16 = 255;
-/// The maximum number of cells that a sheet can declare: as many as fit into one.
+/// The maximum number of cells that a sheet can declare: the number of cells in the largest `.xls` sheet.
 const MAX_DECLARED_CELLS: u64 = 1 << 24;
 /// The maximum number of sheets, and of records that continue another one.
 const MAX_SHEETS: usize = 4096;
@@ -259,9 +259,9 @@ const UTF_16: u16 = 1200;
 
 /// Rejects a stream if the library would need more than `limit` bytes of memory to read the stream.
 pub(super) fn check_memory(stream: &[u8], limit: u64) -> Result<(), XlsFlaw> {
-    let mut room = MemoryEstimate { left: limit, ..MemoryEstimate::default() };
-    room.code_page = UTF_16;
-    let sheets = room.read_globals(stream)?;
+    let mut estimate = MemoryEstimate { left: limit, ..MemoryEstimate::default() };
+    estimate.code_page = UTF_16;
+    let sheets = estimate.read_globals(stream)?;
     if sheets.len() > MAX_SHEETS {
         return Err(XlsFlaw::TooLarge);
     }
@@ -270,12 +270,12 @@ pub(super) fn check_memory(stream: &[u8], limit: u64) -> Result<(), XlsFlaw> {
     let mut largest = 0;
     for start in sheets {
         let records = stream.get(start as usize..).ok_or(XlsFlaw::Damaged)?;
-        let (size, memory) = room.read_sheet(records)?;
+        let (size, memory) = estimate.read_sheet(records)?;
         steps = steps.checked_sub(size).ok_or(XlsFlaw::Damaged)?;
         largest = largest.max(memory);
     }
     // The chosen sheet is copied, so memory for the largest sheet is reserved again.
-    room.reserve(largest)
+    estimate.reserve(largest)
 }
 
 /// The remaining memory, and the data that cells refer to.
@@ -322,7 +322,7 @@ impl MemoryEstimate {
         Ok(sheets)
     }
 
-    /// Reads the length of each shared string.
+    /// Reads the size of each shared string, and reserves memory for the strings.
     fn read_shared_strings(&mut self, record: BiffRecord<'_>) -> Result<(), XlsFlaw> {
         let Some(data) = record.data.get(8..) else { return Ok(()) };
         let mut parts = RecordParts { data, more: record.more.into_iter() };
@@ -349,12 +349,12 @@ impl MemoryEstimate {
     fn shared_string_size(&self, parts: &mut RecordParts<'_>) -> Option<u64> {
         let (count, flags) = (usize::from(u16_at(parts.data, 0)?), *parts.data.get(2)?);
         let mut offset = 3;
-        let mut number = |is_there: bool, width: usize| {
+        let mut skip_field = |is_present: bool, width: usize| {
             let at = offset;
-            offset += if is_there { width } else { 0 };
-            is_there.then_some(at)
+            offset += if is_present { width } else { 0 };
+            is_present.then_some(at)
         };
-        let (runs, extra) = (number(flags & 8 != 0, 2), number(flags & 4 != 0, 4));
+        let (runs, extra) = (skip_field(flags & 8 != 0, 2), skip_field(flags & 4 != 0, 4));
         let runs = runs.map_or(Some(0), |at| u16_at(parts.data, at))?;
         let extra = extra.map_or(Some(0), |at| u32_at(parts.data, at))?;
         parts.data = parts.data.get(offset..)?;
@@ -427,7 +427,8 @@ impl MemoryEstimate {
         Ok((stream.len() - records.0.len(), text_size))
     }
 
-    /// The number of cells in a record, and the memory that their text needs.
+    /// Adds the cells in a record to `cells` and `formulas`, and reserves memory for a formula. Returns the number of
+    /// cells, and the memory that their text needs.
     fn count_cells(
         &mut self,
         kind: u16,
@@ -435,10 +436,10 @@ impl MemoryEstimate {
         cells: &mut CellArea,
         formulas: &mut CellArea,
     ) -> Result<(u64, u64), XlsFlaw> {
-        let room = |length: Option<u16>| PIECE + u64::from(length.unwrap_or(0)).max(3 * data.len() as u64);
+        let text_memory = |length: Option<u16>| PIECE + u64::from(length.unwrap_or(0)).max(3 * data.len() as u64);
         if kind == 0x0207 {
             // The text result of the preceding formula.
-            return Ok((1, room(u16_at(data, 0))));
+            return Ok((1, text_memory(u16_at(data, 0))));
         }
         if !matches!(kind, 0x0203 | 0x0204 | 0x00d6 | 0x0205 | 0x027e | 0x00fd | 0x00bd | 0x0006) {
             return Ok((0, 0));
@@ -455,7 +456,7 @@ impl MemoryEstimate {
         cells.include(row, column);
         cells.include(row, last);
         let text = match kind {
-            0x0204 | 0x00d6 => room(u16_at(data, 6)),
+            0x0204 | 0x00d6 => text_memory(u16_at(data, 6)),
             0x00fd => {
                 let text = self.texts.get(u32_at(data, 6).unwrap_or(0) as usize);
                 PIECE + text.map_or(3 * u64::from(u16::MAX), |bytes| u64::from(*bytes))

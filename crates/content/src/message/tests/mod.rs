@@ -1,4 +1,4 @@
-//! Tests with hostile texts, and the list and the SMS that the tests of this module share.
+//! The list and the SMS that the tests of this module share, tests with hostile texts, and a test of header spellings.
 
 mod hostile;
 

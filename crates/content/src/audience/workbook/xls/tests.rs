@@ -1,4 +1,4 @@
-//! Hostile streams in `.xls` workbooks, each a few MB at most.
+//! Tests of the memory check of `.xls` workbooks, with hostile streams of a few MB at most.
 
 use super::*;
 
@@ -88,7 +88,7 @@ fn long_shared_text_is_too_large() {
     let shared_texts = shared_text_record(&[1, 8000], false);
     assert!(fits_into_memory(&build_stream(&shared_texts, &[cells(u16::MAX, 0)])));
     assert!(is_too_large(&build_stream(&shared_texts, &[cells(u16::MAX, 1)])));
-    // A reference to a missing text counts as a reference to the longest text.
+    // A reference to a missing text counts as a reference to the longest possible text.
     assert!(is_too_large(&build_stream(&shared_texts, &[cells(u16::MAX, 7)])));
 }
 
@@ -97,9 +97,9 @@ fn continued_text_is_measured_across_records() {
     let head = [vec![0; 8], 9000_u16.to_le_bytes().to_vec(), vec![0], vec![b'a'; 8000]].concat();
     let rest = [vec![1], b"\x18\x04".repeat(1000), 5_u16.to_le_bytes().to_vec(), vec![0], b"abcde".to_vec()].concat();
     let stream = [encode_record(0x00fc, &head), encode_record(0x003c, &rest)].concat();
-    let mut room = MemoryEstimate { left: LIMIT, code_page: UTF_16, ..MemoryEstimate::default() };
-    room.read_shared_strings(BiffRecords(&stream).next_record().unwrap_or(None).unwrap()).unwrap_or(());
-    assert_eq!(room.texts, [8000 + 2 * 1000, 5]);
+    let mut estimate = MemoryEstimate { left: LIMIT, code_page: UTF_16, ..MemoryEstimate::default() };
+    estimate.read_shared_strings(BiffRecords(&stream).next_record().unwrap_or(None).unwrap()).unwrap_or(());
+    assert_eq!(estimate.texts, [8000 + 2 * 1000, 5]);
 }
 
 #[test]
