@@ -164,10 +164,7 @@ pub(super) async fn show_replies(context: &Context, args: RepliesArgs) -> Result
         let help = if error.kind() == ErrorKind::AlreadyExists { "; choose a new file" } else { "" };
         CommandFailure::invalid(format!("cannot write `{}`: {error}{help}", path.display()))
     };
-    if path.exists() {
-        return Err(refuse(ErrorKind::AlreadyExists.into()));
-    }
-    let file: File = private::open_file(&path, ExistingFile::Truncate).map_err(refuse)?;
+    let file: File = private::open_file(&path, ExistingFile::CreateNew).map_err(refuse)?;
     let mut out = BufWriter::new(file);
     let written = write_replies(ledger.as_ref(), &run, &mut out).await;
     let count = written.map_err(|error| replies_failure(error, &path))?;
@@ -368,19 +365,21 @@ fn format_points(difference: f64) -> String {
 
 fn effect_json(run: &str, within: i64, effect: &CampaignEffect, purchases: &Purchases, has_amounts: bool) -> Value {
     let CampaignEffect { sent, holdout, waiting } = effect;
-    let arm_json = |variant: Option<&str>, ArmFigures { buyers, purchases, amount }: &ArmFigures| {
+    let holdout = holdout.as_ref();
+    let arm_json = |variant: Option<&str>, arm: &ArmFigures| {
+        let ArmFigures { buyers, purchases, amount } = arm;
         let interval = buyers.wilson_interval();
         let mut object = json!({
             "people": buyers.total, "bought": buyers.successes, "share": buyers.share(),
             "low": interval.low, "high": interval.high, "purchases": purchases,
             "amount": has_amounts.then(|| amount.trim_decimals()),
         });
-        if let (Some(holdout), true) = (holdout, variant != Some(HOLDOUT_NAME)) {
+        if let Some(holdout) = holdout.filter(|holdout| !std::ptr::eq(*holdout, arm)) {
             let above = buyers.difference_interval(holdout.buyers);
             object["above_holdout"] = json!({ "low": above.low, "high": above.high });
             object["verdict"] = EffectVerdict::from_proportions(*buyers, holdout.buyers).as_str().into();
         }
-        object["variant"] = json!(variant.filter(|name| *name != HOLDOUT_NAME));
+        object["variant"] = json!(variant);
         object
     };
     let unusable = purchases.unusable.iter();
@@ -391,7 +390,7 @@ fn effect_json(run: &str, within: i64, effect: &CampaignEffect, purchases: &Purc
         "run": run,
         "within": within,
         "sent": sent.iter().map(|(variant, arm)| arm_json(variant.as_deref(), arm)).collect::<Vec<_>>(),
-        "holdout": holdout.as_ref().map(|holdout| arm_json(Some(HOLDOUT_NAME), holdout)),
+        "holdout": holdout.map(|holdout| arm_json(None, holdout)),
         "waiting": waiting,
         "unusable": unusable,
         "exit": exit::SUCCESS,

@@ -54,6 +54,25 @@ fn purchases_count_only_for_recipients_within_the_period() {
 }
 
 #[test]
+fn variant_named_holdout_is_compared_with_the_holdout_group() {
+    let gateway = Gateway::accepting();
+    let variants = "variants: { holdout: { share: 50% }, other: { share: 40% } }";
+    let folder =
+        campaign().to(200).top("timezone: Europe/Kyiv").top(variants).top("holdout: 10%").through(&gateway).write();
+    folder.run(&[]).exits(0);
+    folder.write("bought.csv", &format!("at;phone;total\n{}", purchase_line(2, 1, "1")));
+    let output =
+        folder.campaign(&["outcome", "sale", "--file", "bought.csv", "--at", "at", "--region", "UA", "--json"]);
+    let output = output.exits(0).json();
+    let arm = |name: &str| {
+        let arms = output["sent"].as_array().expect("variants").iter();
+        arms.filter(|arm| arm["variant"] == name).map(|arm| arm["verdict"].is_string()).collect::<Vec<_>>()
+    };
+    assert_eq!((arm("holdout"), arm("other")), (vec![true], vec![true]), "{output}");
+    assert_eq!((&output["holdout"]["variant"], &output["holdout"]["verdict"]), (&json!(null), &json!(null)));
+}
+
+#[test]
 fn unusable_purchase_file_is_refused_with_a_reason() {
     let (_gateway, folder) = send_to_600();
     folder.write("bought.csv", "Date,Phone\n2026-12-01,+380501000002\n");

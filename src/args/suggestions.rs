@@ -150,7 +150,7 @@ fn command_path_before(arguments: &[OsString], unknown: &str) -> String {
 }
 
 /// Options that disable a guard or confirm in advance. An error never suggests them.
-const RISKY_OPTIONS: [&str; 15] = [
+const RISKY_OPTIONS: [&str; 16] = [
     "--accept-changes",
     "--again",
     "--allow-send",
@@ -165,6 +165,7 @@ const RISKY_OPTIONS: [&str; 15] = [
     "--offline",
     "--outside-window",
     "--up-to",
+    "--up-to-abroad",
     "--yes",
 ];
 /// Values of options that send messages again. An error never suggests them.

@@ -34,13 +34,19 @@ fn dashboard_sections_show_their_records() {
     sale.run(&["--now"]).exits(0);
     sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
     sale.campaign(&["suppress", "add", "+380501000999"]).exits(0);
+    for number in ["+380501000999", "+380501000998"] {
+        sale.campaign(&["suppress", "add", number, "--campaign", "sale"]).exits(0);
+    }
     let server = Server::start(&sale, &[]);
     let browser = Browser::signed_in(&server);
     for (path, expected) in [
         ("/", vec!["sale@1", "Finished", "Sent 10 1 run", "10:00 sale", "Nothing needs your attention"]),
         ("/runs", vec!["1 run", "sale@1", "Finished"]),
         ("/schedules", vec!["sale", "Active"]),
-        ("/opt-outs", vec!["1 recipient opted out of marketing messages"]),
+        (
+            "/opt-outs",
+            vec!["1 recipient opted out of marketing messages. 1 other recipient opted out of single campaigns."],
+        ),
         ("/replies", vec!["No replies to review"]),
         ("/campaigns", vec!["sale", "sale@1", "Active"]),
     ] {
@@ -57,6 +63,8 @@ fn dashboard_sections_show_their_records() {
     assert!(!due.is_empty() && due.iter().all(|due| due.words().ends_with("sale")), "{}", main_text(&page));
     let preview = browser.page("/schedules/sale/preview");
     assert!(preview.with_class("phone-sms")[0].words().contains("Hello, Person 2"));
+    let last_days = main_text(&browser.page("/opt-outs"));
+    assert!(last_days.ends_with(" 2"), "each recipient counts once a day: {last_days}");
 }
 
 #[test]

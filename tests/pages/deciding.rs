@@ -63,6 +63,8 @@ fn decision_with_a_wrong_row_count_is_refused() {
     assert!(too_long.page().one("main").words().contains("The form is too long"), "{}", too_long.body);
     let one_row = [("decision", "not-sent"), ("row", "3"), ("count", "4")];
     assert_eq!(browser.send("/runs/sale@1/resolve", &one_row).status, 422, "one row stays one row");
+    let several = [("decision", "sent"), ("row", "2-5"), ("count", "1")];
+    assert_eq!(browser.send("/runs/sale@1/resolve", &several).status, 404, "not several rows");
     let other = [("decision", "not-sent"), ("row", "9"), ("count", "1")];
     assert_eq!(browser.send("/runs/sale@1/resolve", &other).status, 409, "that row is not in doubt");
     assert_eq!(sale.campaign(&["status", "sale@1", "--json"]).json()["counts"]["in_doubt"], 4);

@@ -227,7 +227,7 @@ pub(super) const fn channel_defaults(channel: Channel) -> ChannelDefaults {
             "{ delivered: 60%, read: 80% }",
             "Viber.",
         ),
-        Channel::Rcs => defaults_with_read_status("0.60", "An RCS message.", "{ delivered: 40% }", "RCS."),
+        Channel::Rcs => defaults_with_read_status("0.60", "The price of an RCS message.", "{ delivered: 40% }", "RCS."),
         Channel::Telegram => defaults_with_read_status(
             "0.45",
             "The price of a one-time code sent through Telegram.",

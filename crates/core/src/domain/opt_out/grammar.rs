@@ -384,11 +384,18 @@ pub(super) enum ReplyToken {
     Question,
 }
 
-/// The words of a text, for comparison with configured words and opt-in words. Apostrophes separate words, and repeated
+/// The words of a text, for comparison with configured words and opt-in words. Apostrophes are ignored, and repeated
 /// letters are kept.
 pub(super) fn split_plain_words(text: &str) -> impl Iterator<Item = String> {
-    let words = text.split(|character: char| !character.is_alphanumeric() && !is_ignored_in_word(character));
-    words.map(normalize_letters).filter(|word| !word.is_empty())
+    let is_in_word =
+        |character: char| character.is_alphanumeric() || is_ignored_in_word(character) || is_apostrophe(character);
+    let words = text.split(move |character| !is_in_word(character));
+    words.map(|word| normalize_letters(&word.replace(is_apostrophe, ""))).filter(|word| !word.is_empty())
+}
+
+/// Whether a character is typed as an apostrophe. In a word, it is ignored: `від’єднати` is often typed without it.
+fn is_apostrophe(character: char) -> bool {
+    matches!(character, '\'' | '’' | '‘' | 'ʼ' | '`')
 }
 
 /// Splits a reply into tokens. Separate letters (`S T O P`) become one word if `is_word` accepts it.
@@ -403,7 +410,7 @@ pub(super) fn split_tokens(text: &str, max_tokens: usize, is_word: impl Fn(&str)
     };
     for character in text.chars().map(replace_lunate_sigma).nfkc() {
         match character {
-            '\'' | '’' | '‘' | 'ʼ' | '`' => continue,
+            apostrophe if is_apostrophe(apostrophe) => continue,
             letter if letter.is_alphanumeric() || is_ignored_in_word(letter) => {
                 word.push(letter);
                 continue;

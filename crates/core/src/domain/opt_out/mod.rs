@@ -209,6 +209,17 @@ mod tests {
     }
 
     #[test]
+    fn configured_word_matches_with_any_apostrophe_or_none() {
+        let words = OptOutWords::default().with_words(["від'єднати".to_owned()]);
+        for reply in ["від'єднати", "Від’єднати", "відʼєднати", "від`єднати!", "відєднати мене"]
+        {
+            let read = words.classify_reply(reply, Purpose::Service);
+            assert_eq!(read, ReplyReading::OptOut("від'єднати".into()), "{reply}");
+        }
+        assert_eq!(OptOutWords::count_words("don't ' stop"), 2);
+    }
+
+    #[test]
     fn opt_in_must_be_the_whole_reply() {
         let words = OptOutWords::default().with_opt_in_words(["Хочу знову".to_owned(), " … ".to_owned()]);
         let read = |reply| words.classify_reply(reply, Purpose::Marketing);

@@ -288,20 +288,19 @@ const CODE_HEADER_WORDS: [&str; 12] =
 
 /// A note that all recipients get the same link, although the list has an unused column of codes.
 pub(super) fn check_constant_link(survey: &Survey, brief: &CampaignBrief) -> Option<Finding> {
-    let texts = || {
-        brief
-            .all_contents()
-            .flat_map(|content| &content.stages)
-            .flat_map(|stage| stage.texts())
-            .map(|(_, text)| &text.source)
-    };
-    let links = texts().filter(|source| source.contains("https://")).count();
+    let mut texts = brief.all_contents().flat_map(|content| &content.stages).flat_map(|stage| stage.texts());
     let column = survey.columns.iter().find(|column| !column.is_used && is_code_header(&column.header))?;
-    if links == 0 || survey.count_planned() < 2 {
+    if survey.count_planned() < 2 || !texts.any(|(_, text)| has_constant_link(&text.source)) {
         return None;
     }
     let message = format!("all recipients get the same link, and no message uses the column `{}`", column.header);
     Some(Finding::new(&SAME_LINK, message).help("to see who opens the link, add the value of this column to the link"))
+}
+
+/// Whether a template contains a link without a placeholder.
+fn has_constant_link(template: &str) -> bool {
+    let links = template.split("https://").skip(1);
+    links.filter_map(|link| link.split_whitespace().next()).any(|link| !link.contains("{{") && !link.contains("{%"))
 }
 
 fn is_code_header(header: &str) -> bool {
@@ -324,6 +323,16 @@ mod tests {
             (repair_link("https: //a.example"), repair_link("https://")),
             ("https://a.example".into(), "https://".into())
         );
+    }
+
+    #[test]
+    fn link_with_a_placeholder_is_not_constant() {
+        for constant in ["Go to https://shop.example", "{{ name }}: https://a.example/{{ id }} or https://b.example"] {
+            assert!(has_constant_link(constant), "{constant}");
+        }
+        for other in ["https://shop.example/{{ id }}", "https://a.example/{% if x %}1{% endif %}", "{{ link }}", ""] {
+            assert!(!has_constant_link(other), "{other}");
+        }
     }
 
     #[test]

@@ -64,7 +64,10 @@ pub(super) async fn resolve_rows(
         };
         let run = request.find_run(&name).await?;
         let rows = match fields.get("row") {
-            Some(row) => RowChoice::Rows(row.parse::<RowSet>().map_err(|_| PageError::Unknown)?),
+            Some(row) => {
+                let rows = row.parse::<RowSet>().ok().filter(|rows| rows.single_row().is_some());
+                RowChoice::Rows(rows.ok_or(PageError::Unknown)?)
+            }
             None => RowChoice::Waiting,
         };
         let typed = parse_typed_count(&fields);

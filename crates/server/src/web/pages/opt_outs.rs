@@ -8,6 +8,7 @@ use axum::response::Response;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan as _};
+use roaring::RoaringTreemap;
 use serde::Serialize;
 
 use super::caches::{CachePolicy, SingleFlightCache};
@@ -16,7 +17,7 @@ use super::request::{PageRequest, encode_path_segment};
 use super::run::done_message;
 use crate::web::charts::{Bar, scale_bars};
 use campaign_engine::report::{UnclearReply, find_unclear_replies, load_display_zone};
-use campaign_ledger::{Ledger, LedgerError, OptOutFilter, OptOutRecord, Run, RunFilter};
+use campaign_ledger::{Ledger, LedgerError, OptOutFilter, OptOutRecord, OptOutScope, Run, RunFilter};
 
 #[derive(Serialize)]
 struct OptOutsPageView {
@@ -35,7 +36,8 @@ struct RepliesPageView {
 #[derive(Serialize)]
 struct OptOutsView {
     all: u64,
-    /// The number of opt-outs on each of the last days, latest day first.
+    of_campaigns: u64,
+    /// The number of recipients who opted out on each of the last days, latest day first.
     days: Vec<Bar>,
 }
 
@@ -88,7 +90,8 @@ pub(super) async fn show_replies(mut request: PageRequest) -> Response {
 
 fn opt_outs_view(request: &PageRequest, counts: &OptOutDays) -> OptOutsView {
     let day = |(date, recipients): (&Date, &u64)| Bar::new(request.words().format_day(*date), *recipients, "whole");
-    OptOutsView { all: counts.all, days: scale_bars(counts.days.iter().rev().map(day).collect(), None) }
+    let days = scale_bars(counts.days.iter().rev().map(day).collect(), None);
+    OptOutsView { all: counts.all, of_campaigns: counts.of_campaigns, days }
 }
 
 fn replies_view(request: &PageRequest, to_review: &RepliesToReview) -> RepliesView {
@@ -132,10 +135,12 @@ impl Default for OptOutCache {
 /// Figures of the suppression list.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OptOutDays {
-    /// The number of opt-outs on each of the last days, in their order; only days with an opt-out.
+    /// The number of recipients who opted out on each of the last days, in their order; only days with an opt-out.
     pub(super) days: BTreeMap<Date, u64>,
-    /// The number of opt-outs on the list.
+    /// The number of recipients who opted out of all marketing messages, or of all messages.
     pub(super) all: u64,
+    /// The number of other recipients, who opted out of single campaigns.
+    pub(super) of_campaigns: u64,
 }
 
 /// Replies that look like an opt-out and were not recorded as such.
@@ -193,21 +198,30 @@ async fn count_opt_outs(ledger: &dyn Ledger, now: Timestamp) -> Result<OptOutDay
     let zone = TimeZone::system();
     let today = now.to_zoned(zone.clone()).date();
     let since = today.checked_sub((SHOWN_DAYS - 1).days()).unwrap_or(today);
-    let (mut counts, mut next) = (OptOutDays::default(), None);
+    // A recipient can be on the list several times, with different scopes.
+    let (mut all, mut of_campaigns) = (RoaringTreemap::new(), RoaringTreemap::new());
+    let (mut days, mut next) = (BTreeMap::<Date, RoaringTreemap>::new(), None);
     loop {
         let part = ledger.list_opt_outs(OptOutFilter::Listed { behind: next, at_most: BATCH_SIZE }).await?;
         for OptOutRecord { opt_out, .. } in &part.entries {
             let day = opt_out.at.to_zoned(zone.clone()).date();
-            counts.all += 1;
+            let recipient = opt_out.who.to_u64();
+            match opt_out.scope {
+                OptOutScope::Marketing | OptOutScope::All => all.insert(recipient),
+                OptOutScope::Campaign(_) => of_campaigns.insert(recipient),
+            };
             if day >= since {
-                *counts.days.entry(day).or_default() += 1;
+                days.entry(day).or_default().insert(recipient);
             }
         }
         match part.next {
             Some(following) => next = Some(following),
-            None => return Ok(counts),
+            None => break,
         }
     }
+    of_campaigns -= &all;
+    let days = days.into_iter().map(|(day, recipients)| (day, recipients.len())).collect();
+    Ok(OptOutDays { days, all: all.len(), of_campaigns: of_campaigns.len() })
 }
 
 async fn read_replies_to_review(ledger: &dyn Ledger, now: Timestamp) -> Result<RepliesToReview, LedgerError> {

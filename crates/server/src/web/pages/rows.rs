@@ -430,6 +430,9 @@ async fn build_message_view(request: &mut PageRequest, name: &str, row: Row) -> 
         return Err(PageError::Unknown);
     }
     let path = format!("/runs/{}", encode_path_segment(name));
+    let row_path = format!("{path}/rows/{row}");
+    let path_with_message = format!("{row_path}?message=shown");
+    let numbers = if request.shows_numbers() { "&numbers=shown" } else { "" };
     let is_in_doubt = IN_DOUBT_STATES.contains(&history.state);
     let has_message = !run.shared && history.left_out.is_none();
     let message = match request.query.get("message") {
@@ -445,11 +448,14 @@ async fn build_message_view(request: &mut PageRequest, name: &str, row: Row) -> 
         to: history.phone.map(|phone| request.format_number(phone)),
         state: history.state.name(),
         skip_reason: history.left_out.as_deref().map(|reason| translate_reason(request.words(), reason)),
-        message_path: (has_message && message.is_none()).then(|| format!("{path}/rows/{row}?message=shown")),
+        message_path: (has_message && message.is_none()).then(|| format!("{path_with_message}{numbers}")),
         message,
         entries: history_lines(request, &history),
         doubt: is_in_doubt.into(),
-        numbers: NumbersLink::for_page(request, &format!("{path}/rows/{row}")),
+        numbers: match request.query.get("message") {
+            Some(_) => NumbersLink::for_page(request, &path_with_message),
+            None => NumbersLink::for_page(request, &row_path),
+        },
         done: done_message(request),
         path,
     })
