@@ -205,7 +205,7 @@ pub enum Signal {
     Strange(String),
     /// The gateway asks to slow down.
     Slow {
-        /// The reason that it gave.
+        /// The reason, for example `HTTP 429`.
         reason: String,
         /// The requested wait.
         retry_after: Option<Duration>,
@@ -216,7 +216,7 @@ pub enum Signal {
     Stop(StopCause, String),
 }
 
-/// A deviation from the contract that does not weaken the proof.
+/// A deviation from the contract that is reported in addition to the outcomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ContractDeviation {
     /// A numeric `request_id` (contract 2.3: a string).

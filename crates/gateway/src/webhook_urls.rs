@@ -124,8 +124,8 @@ fn message_text(run: &str, id: MessageId) -> Vec<u8> {
 /// Decodes a MAC. `None` unless it is spelled with exactly the right number of lower-case hexadecimal digits.
 fn decode_mac(mac: &str) -> Option<[u8; MAC_LENGTH]> {
     let digits = mac.as_bytes();
-    let lower = |digit: &u8| digit.is_ascii_digit() || (b'a'..=b'f').contains(digit);
-    if digits.len() != 2 * MAC_LENGTH || !digits.iter().all(lower) {
+    let is_lower_hex = |digit: &u8| digit.is_ascii_digit() || (b'a'..=b'f').contains(digit);
+    if digits.len() != 2 * MAC_LENGTH || !digits.iter().all(is_lower_hex) {
         return None;
     }
     let mut bytes = [0; MAC_LENGTH];

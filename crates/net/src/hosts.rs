@@ -1,4 +1,5 @@
-//! Host allowlist: requests must name this machine or the published host, and must not come from the internet.
+//! Host allowlist: requests must name the published host, or they must name this machine and not come from the
+//! internet.
 //!
 //! This prevents DNS rebinding, in which a malicious page makes a browser call an address of this machine under another
 //! name. It also rejects requests that a misconfigured proxy forwards from the internet.
@@ -20,6 +21,7 @@ pub struct Hosts {
 
 /// The non-standard headers in which proxies forward the client's address.
 const CLIENT_HEADERS: [&str; 2] = ["x-forwarded-for", "x-real-ip"];
+/// The non-standard headers in which proxies forward the original host.
 const HOST_HEADERS: [&str; 1] = ["x-forwarded-host"];
 
 impl Hosts {
@@ -69,7 +71,8 @@ impl Hosts {
         self.published.as_deref().is_some_and(|published| authority.host().eq_ignore_ascii_case(published))
     }
 
-    /// Whether a host, with or without a port, is a name of this machine that other people cannot assign.
+    /// Whether a host, with or without a port, is the published host, or a name of this machine that other people
+    /// cannot assign.
     pub fn is_own(&self, host: &str) -> bool {
         let Ok(authority) = host.parse::<Authority>() else { return false };
         if authority.as_str().contains('@') {
@@ -152,7 +155,7 @@ mod tests {
     fn only_names_of_this_machine_are_allowed() {
         let (loopback, lan) = (test_hosts("127.0.0.1:8040", None), test_hosts("192.168.1.7:8040", None));
         let everywhere = test_hosts("0.0.0.0:8040", None);
-        for (host, [loopback_opt_out, on_lan, on_all]) in [
+        for (host, [on_loopback, on_lan, on_all]) in [
             ("127.0.0.1:8040", [true, true, true]),
             ("127.0.0.1", [true, true, true]),
             ("LocalHost:1", [true, true, true]),
@@ -171,7 +174,7 @@ mod tests {
         ] {
             let headers = test_headers(&[("host", host)]);
             let found = [&loopback, &lan, &everywhere].map(|hosts| hosts.allows(&headers));
-            assert_eq!(found, [loopback_opt_out, on_lan, on_all], "{host}");
+            assert_eq!(found, [on_loopback, on_lan, on_all], "{host}");
         }
         assert!(!loopback.allows(&HeaderMap::new()), "no host");
         assert!(!loopback.allows(&test_headers(&[("host", "localhost"), ("host", "example.com")])), "two hosts");

@@ -46,7 +46,7 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 /// Binds a socket without listening, so that connections are refused.
 ///
 /// # Errors
-/// As for [`listen`].
+/// Fails in the same cases as [`listen`].
 pub fn bind_socket(address: SocketAddr) -> io::Result<TcpSocket> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     // On systems other than Unix, this would let other processes take a listener's port.
@@ -113,7 +113,7 @@ pub async fn serve_connections(
         tokio::select! {
             () = &mut shutdown => break,
             () = connections.wait_for_one() => {}
-            (stream, remote) = accept_connection(&listener), if connections.has_room() => connections.serve_stream(stream, remote, &app),
+            (stream, remote) = accept_connection(&listener), if connections.is_below_limit() => connections.serve_stream(stream, remote, &app),
         }
     }
     // Refuse new connections instead of letting them wait.
@@ -136,7 +136,7 @@ impl Connections {
     }
 
     /// Whether another connection is allowed.
-    fn has_room(&self) -> bool {
+    fn is_below_limit(&self) -> bool {
         self.open.len() < self.limits.connections
     }
 
@@ -350,7 +350,7 @@ mod tests {
         let request =
             tokio::spawn(send_and_read(server.address, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"));
         tokio::time::timeout(SHORT, std::future::pending::<()>()).await.expect_err("time passes");
-        assert!(!request.is_finished(), "a third is served");
+        assert!(!request.is_finished(), "a third connection is served");
         drop(first);
         assert!(request.await.expect("an answer").ends_with("hello"));
     }

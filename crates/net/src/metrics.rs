@@ -178,7 +178,7 @@ pub enum ReceiptResult {
     Unreadable,
     /// The sender of the receipt exceeded the rate limit.
     Slowed,
-    /// The ledger could not store it.
+    /// The ledger could not store the receipt.
     NotStored,
 }
 

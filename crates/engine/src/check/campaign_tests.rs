@@ -161,12 +161,11 @@ fn run_row(
     require(&recipe.condition.iter().flat_map(|condition| condition.columns()).collect(), "`where` uses")?;
     let zone = tested.zone_column().and_then(|name| recipient.find_column(name));
     let examined = recipient.with_record(row, |record| {
-        with_fate(tested, test, &mut recipe.composer(), record, zone, |decision, arm| {
+        with_fate(tested, test, &mut recipe.composer(), record, zone, |fate, arm| {
             let used = arm.map(|arm| recipe.arms[arm].used_columns()).unwrap_or_default();
-            let is_selected =
-                !matches!(decision, RecipientFate::Skipped(reason) if reason != HOLDOUT && reason != EXPIRED);
+            let is_selected = !matches!(fate, RecipientFate::Skipped(reason) if reason != HOLDOUT && reason != EXPIRED);
             let used = if is_selected { used } else { BTreeSet::new() };
-            (used, judge_fate(tested, test, &decision, true))
+            (used, judge_fate(tested, test, &fate, true))
         })
     });
     let (used, failures) = examined.map_err(|findings| {
@@ -208,9 +207,9 @@ pub fn run_each_test<R: Read>(
             if is_full && chosen.last_key_value().is_some_and(|(last, _)| key > *last) {
                 continue;
             }
-            let failures = with_fate(tested, test, &mut composer, record, zone, |decision, arm| {
-                arm.filter(|_| !matches!(decision, RecipientFate::Invalid(_)))
-                    .map(|_| judge_fate(tested, test, &decision, false))
+            let failures = with_fate(tested, test, &mut composer, record, zone, |fate, arm| {
+                arm.filter(|_| !matches!(fate, RecipientFate::Invalid(_)))
+                    .map(|_| judge_fate(tested, test, &fate, false))
             });
             let Some(failures) = failures else { continue };
             if is_full {
@@ -310,7 +309,7 @@ impl TestedCampaign<'_> {
                 failures_by_key.entry(&failure.key).or_default().insert(*row, failure);
             }
         }
-        let finding = |rows: BTreeMap<u32, &TestFailure>| {
+        let create_finding = |rows: BTreeMap<u32, &TestFailure>| {
             let (row, first) = rows.first_key_value()?;
             let others = match rows.len() as u64 - 1 {
                 0 => String::new(),
@@ -320,7 +319,7 @@ impl TestedCampaign<'_> {
             let help = format!("`preview --rows {row}` shows the message");
             Some(self.failure_finding(&TEST_FAILED, first, message).help(help))
         };
-        failures_by_key.into_values().filter_map(finding).collect()
+        failures_by_key.into_values().filter_map(create_finding).collect()
     }
 }
 
@@ -342,7 +341,9 @@ fn uses_date<'c>(
         || recipe.list_included_sources().iter().any(|(_, source)| mentions(source))
 }
 
-/// Calls `inspect` with the fate of the recipient in a record, and with the variant if the record is selected.
+/// Calls `inspect` with the fate of the recipient in a record, and with the index of the variant.
+///
+/// The index is 0 for an invalid record. It is `None` if `where` or `countries` skips the recipient.
 fn with_fate<T>(
     tested: &TestedCampaign<'_>,
     test: &CampaignTest,
@@ -365,8 +366,8 @@ fn with_fate<T>(
     if countries.is_some_and(|countries| !countries.contains(find_country(phone))) {
         return inspect(RecipientFate::Skipped(COUNTRY), None);
     }
-    let decision = match test.at.and_then(|at| decide_by_time(tested, at, phone, cell)) {
-        Some(decision) => decision,
+    let fate = match test.at.and_then(|at| decide_by_time(tested, at, phone, cell)) {
+        Some(fate) => fate,
         None if tested.campaign.brief.variant_allocation().is_held_out(phone)
             && matches!(test.subject, TestSubject::Given(_)) =>
         {
@@ -378,7 +379,7 @@ fn with_fate<T>(
             return inspect(RecipientFate::Message { phone, arm, sms_parts, content: &content }, Some(arm));
         }
     };
-    inspect(decision, Some(arm))
+    inspect(fate, Some(arm))
 }
 
 /// The fate of a recipient who cannot get a message at this time. `None` if the message can be sent. `cell` is the time
@@ -475,12 +476,12 @@ fn judge_cost(
     })
 }
 
-/// The expectations that the text on a channel does not meet.
+/// The expectations that the text on a channel does not meet. `may_quote` lets findings quote the text.
 fn judge_text(
     test: &CampaignTest,
     content: &MessageContent<Cow<'_, str>>,
     expected: &ExpectedText,
-    quotes: bool,
+    may_quote: bool,
 ) -> Vec<TestFailure> {
     let name = expected.channel.name();
     let fail = |key: &str, message: String, help: Option<String>| TestFailure {
@@ -494,13 +495,13 @@ fn judge_text(
     let Some((_, text)) = stage.texts().find(|(field, _)| field.key == "message") else {
         return vec![fail("", format!("the message on `{name}` has no text"), None)];
     };
-    let text_help = || quotes.then(|| format!("the text is `{}`", shorten(text)));
+    let text_help = || may_quote.then(|| format!("the text is `{}`", shorten(text)));
     let mut failures = Vec::new();
     if let Some(expected_value) = &expected.text
         && let Some(difference) =
             describe_difference(expected_value.trim_end_matches('\n'), text.trim_end_matches('\n'))
     {
-        let difference = if quotes { difference } else { "is not the expected one".to_owned() };
+        let difference = if may_quote { difference } else { "is not the expected one".to_owned() };
         failures.push(fail("text", format!("the text on `{name}` {difference}"), text_help()));
     }
     let parts = measure_sms(text).parts;

@@ -29,13 +29,13 @@ pub struct ListColumn {
 pub(super) fn list_columns(header: &ListHeader, used: &BTreeSet<usize>) -> Vec<ListColumn> {
     let columns =
         header.headers().iter().zip(header.names()).enumerate().filter(|(index, _)| !header.phones().contains(*index));
-    let column = |(index, (header, name)): (usize, (&String, &String))| ListColumn {
+    let describe_column = |(index, (header, name)): (usize, (&String, &String))| ListColumn {
         index,
         header: header.clone(),
         name: name.clone(),
         is_used: used.contains(&index),
     };
-    columns.map(column).collect()
+    columns.map(describe_column).collect()
 }
 
 /// Rows whose messages show an empty cell of one column in one text.
@@ -90,7 +90,7 @@ impl EmptyUses {
 const MAX_OTHER_VALUES: usize = 6;
 /// The maximum number of distinct values that are kept for opted-out rows. Few words mean an opt-out.
 const MAX_OPT_OUT_VALUES: usize = 64;
-/// The maximum number of cached values.
+/// The maximum number of distinct cells of a column whose opt-out states are cached.
 const MAX_CACHED_STATES: usize = 1_024;
 
 /// A column that records opt-outs, with the planned rows whose cells contain one.
@@ -104,7 +104,7 @@ pub struct OptedOutCells {
     pub rows: RoaringBitmap,
     /// The opt-out values in these rows.
     pub values: DistinctValues,
-    /// Whether one of these values is a date, so that later lists have different ones.
+    /// Whether one of these values is a date. Later lists contain other dates.
     pub has_dates: bool,
     /// The values of all other rows.
     pub others: DistinctValues,
@@ -143,7 +143,7 @@ impl DistinctValues {
 impl OptedOutCells {
     /// Creates an empty set of cells for each column that records opt-outs.
     pub(super) fn from_columns(columns: &[ListColumn]) -> Vec<Self> {
-        let cells = |ListColumn { index, header, name, .. }: &ListColumn| {
+        let create_cells = |ListColumn { index, header, name, .. }: &ListColumn| {
             Some(Self {
                 header: header.clone(),
                 name: name.clone(),
@@ -156,7 +156,7 @@ impl OptedOutCells {
                 states: FxHashMap::default(),
             })
         };
-        columns.iter().filter_map(cells).collect()
+        columns.iter().filter_map(create_cells).collect()
     }
 
     /// Records a planned row's cell, as an opt-out or as another value.
@@ -193,7 +193,7 @@ struct SelectorColumn {
     index: usize,
     /// The name in the campaign file.
     name: String,
-    /// The beginning of the reason that its rows get.
+    /// The beginning of the reason for rows whose cells match no text.
     reason: String,
     /// The distinct cells, up to one more than a finding names.
     cells: BTreeSet<String>,
@@ -204,14 +204,14 @@ impl UnmatchedCells {
     pub(super) fn for_campaign(brief: &CampaignBrief, header: &ListHeader) -> Self {
         let texts = || brief.all_contents().flat_map(|content| &content.stages).flat_map(Stage::texts);
         let names = header.names().iter().chain(header.headers());
-        let column = |name: &String| {
+        let find_selector_column = |name: &String| {
             let reason = missing_text_reason(name);
             let is_chosen_by = texts().any(|(_, text)| text.source.contains(&reason));
             let index = header.find_column(name).filter(|_| is_chosen_by)?;
             Some(SelectorColumn { index, name: name.clone(), reason, cells: BTreeSet::new() })
         };
         let mut columns: Vec<SelectorColumn> = Vec::new();
-        for column in names.filter_map(column) {
+        for column in names.filter_map(find_selector_column) {
             if columns.iter().all(|other| other.index != column.index) {
                 columns.push(column);
             }

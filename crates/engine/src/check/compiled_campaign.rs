@@ -149,10 +149,10 @@ fn compile_for_list<R: Read>(
     let problems = compiled.as_ref().err().into_iter().flatten().cloned();
     findings.extend(problems.map(|problem| to_finding(problem, texts.places)));
     let comparisons = find_failing_comparisons(brief, columns.as_ref(), compiled.as_ref().ok(), texts.places);
-    let fails = !comparisons.is_empty();
+    let has_failing_comparison = !comparisons.is_empty();
     findings.extend(comparisons);
     match (reader, compiled) {
-        (Some(reader), Ok(CompiledTexts { arms, edition, tables, condition })) if !fails => {
+        (Some(reader), Ok(CompiledTexts { arms, edition, tables, condition })) if !has_failing_comparison => {
             let (allocation, phones) = (brief.variant_allocation(), reader.header().phones().clone());
             let (region, places) = (brief.region, texts.places.cloned());
             let trims_cells = texts.trims_cells;
@@ -205,7 +205,7 @@ fn compile_texts(
     let names = TemplateNames { headers, names, vars, campaign, today, language, ..TemplateNames::default() };
     let edition = brief.edition.as_ref().map(|edition| render_constant(edition, &names)).transpose();
     let tables = load_tables(&brief.tables, load);
-    let lost: Vec<String> = match &tables {
+    let unreadable_tables: Vec<String> = match &tables {
         Ok(_) => Vec::new(),
         Err(_) => brief.tables.iter().map(|name| format!("`{name}`")).collect(),
     };
@@ -213,15 +213,17 @@ fn compile_texts(
     let condition = brief.condition.as_ref().map(|condition| compile_condition(condition, &names)).transpose();
     let arms = compile_arms(brief, &names, load);
     // An unreadable table is reported once, and not again for each use.
-    let is_lost = |problem: &TextProblem| lost.iter().any(|name| problem.message.contains(name));
+    let is_about_unreadable_table =
+        |problem: &TextProblem| unreadable_tables.iter().any(|name| problem.message.contains(name));
     let may_be_a_column = [&finding_rules::UNKNOWN_VARIABLE, &finding_rules::UNKNOWN_COLUMN];
     let text_problems = [condition.as_ref().err(), arms.as_ref().err()].into_iter().flatten().flatten();
     let is_proven = |problem: &&TextProblem| {
         (columns.is_some() || !may_be_a_column.contains(&problem.rule)) && !NamedTemplate::is_placeholder(&problem.text)
     };
     let text_problems = text_problems.filter(is_proven);
-    let others = [edition.as_ref().err(), tables.as_ref().err()].into_iter().flatten().flatten();
-    let problems: Vec<TextProblem> = others.chain(text_problems.filter(|problem| !is_lost(problem))).cloned().collect();
+    let other_problems = [edition.as_ref().err(), tables.as_ref().err()].into_iter().flatten().flatten();
+    let problems: Vec<TextProblem> =
+        other_problems.chain(text_problems.filter(|problem| !is_about_unreadable_table(problem))).cloned().collect();
     match (edition, tables, condition, arms) {
         (Ok(edition), Ok(tables), Ok(condition), Ok(arms)) => {
             Ok(CompiledTexts { edition: edition.unwrap_or_default(), tables, condition, arms })
@@ -310,7 +312,7 @@ pub struct Recipe {
     pub(super) phones: PhoneColumns,
     /// The region of national numbers.
     pub(super) region: Option<Region>,
-    /// The places of its texts. `None` for a frozen run.
+    /// The places of the texts. `None` for a frozen run.
     pub(super) places: Option<SourceMap>,
     /// Whether cells are trimmed.
     pub(super) trims_cells: bool,

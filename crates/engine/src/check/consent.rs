@@ -120,7 +120,7 @@ pub struct ConsentRegister {
 #[derive(Clone, Copy, Debug)]
 struct RegisteredConsent {
     is_yes: bool,
-    /// The order of the entries of a number: the latest one counts.
+    /// The day that orders the entries of a number: the latest entry counts.
     day: Date,
     /// The indexes of answer, time, source and wording among the texts.
     cells: [u32; 4],
@@ -133,8 +133,8 @@ impl ConsentRegister {
     /// consent.
     ///
     /// The latest entry for a number counts; of two entries on the same day, a refusal takes precedence over a consent.
-    /// A refusal without a readable date always counts; a consent without a readable date counts only if it is the
-    /// number's only entry.
+    /// A refusal without a readable date always counts. A consent without a readable date counts only if the number has
+    /// neither a refusal nor a dated consent.
     pub fn add_row(
         &mut self,
         row: Row,

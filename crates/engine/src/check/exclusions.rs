@@ -1,5 +1,5 @@
-//! Recipients that a survey skips because of the ledger, including the duplicate guard for `duplicates: allow`. This
-//! module does no I/O.
+//! Reasons to skip a recipient in a survey: earlier messages, opt-outs, missing consent, cancelled rows, caps and
+//! countries. This module does no I/O.
 //!
 //! With `duplicates: allow`, rows of the current list are compared with those of earlier runs by number and text.
 
@@ -212,12 +212,13 @@ impl SentRows {
 
     /// Compares the listed rows of one phone number with an earlier run's rows of this number.
     fn compare_number(&mut self, earlier: &[EarlierRow], listed: &[CurrentRow], unlisted: UnlistedMessages) {
-        let same_text = |text: TextHash| find_equal_range(listed, |listed| listed.text.cmp(&Some(text))).len();
+        let count_listed_rows = |text: TextHash| find_equal_range(listed, |listed| listed.text.cmp(&Some(text))).len();
         let texts: Vec<&[EarlierRow]> = earlier.chunk_by(|one, other| one.text == other.text).collect();
         // An earlier row without a counterpart in the list was removed or changed. A changed row can be any listed row
         // without a counterpart.
         let is_gone = |outcome| {
-            let is_missing = |rows: &&&[EarlierRow]| rows[0].text.is_none_or(|text| rows.len() > same_text(text));
+            let is_missing =
+                |rows: &&&[EarlierRow]| rows[0].text.is_none_or(|text| rows.len() > count_listed_rows(text));
             texts.iter().filter(is_missing).any(|rows| rows.iter().any(|earlier| earlier.outcome == outcome))
         };
         let unclear = unlisted.sent || is_gone(EarlierOutcome::Sent);

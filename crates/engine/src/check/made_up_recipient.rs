@@ -108,8 +108,9 @@ impl MadeUpRecipient {
                 }
                 Err(PrepareError { findings, .. }) => {
                     rounds += 1;
-                    let more = header.is_none() && rounds <= MAX_ROUNDS && columns.add_unknown_columns(&findings);
-                    if !more {
+                    let has_new_columns =
+                        header.is_none() && rounds <= MAX_ROUNDS && columns.add_unknown_columns(&findings);
+                    if !has_new_columns {
                         return Err(MadeUpError::Texts(findings));
                     }
                 }
@@ -118,8 +119,9 @@ impl MadeUpRecipient {
     }
 
     /// The rows of the recipient: one, or one for each variant if neither the number nor the variant is given. A
-    /// generated number is in the holdout group only if `held_out` is true, and in one of `countries` if there are any.
-    pub(super) fn rows(&self, held_out: bool, countries: Option<&CountrySet>) -> Vec<MadeUpRow> {
+    /// generated number is in one of `countries`, if there are any, and in the holdout group only if `must_be_held_out`
+    /// is true. If no number fits the variant and the group, any number of the country is used.
+    pub(super) fn rows(&self, must_be_held_out: bool, countries: Option<&CountrySet>) -> Vec<MadeUpRow> {
         if let Some(phone) = &self.cells[self.phone_column] {
             return vec![MadeUpRow { arm: None, phone: phone.clone() }];
         }
@@ -129,7 +131,7 @@ impl MadeUpRecipient {
             None => (0..self.recipe.arms.len()).collect(),
         };
         let is_for = |arm: usize, phone: Phone| {
-            allocation.assign_variant(phone) == arm && allocation.is_held_out(phone) == held_out
+            allocation.assign_variant(phone) == arm && allocation.is_held_out(phone) == must_be_held_out
         };
         let country = choose_country(self.brief.region, countries);
         let find = |arm| example_mobile_numbers(country).find(|phone| is_for(arm, *phone));
@@ -182,9 +184,12 @@ impl MadeUpRecipient {
                 let missing = missing.into_iter().map(str::to_owned).collect();
                 let arm = composed.as_ref().map_or(row.arm, |composed| Some(composed.arm));
                 let variant = arm.and_then(|arm| variants.get(arm)).map(|variant| variant.name.clone());
-                let is_abroad = |phone| countries.is_some_and(|countries| !countries.contains(find_country(phone)));
+                let is_in_excluded_country =
+                    |phone| countries.is_some_and(|countries| !countries.contains(find_country(phone)));
                 let outcome = match composed {
-                    Ok(composed) if is_abroad(composed.number.phone) => Err((RowState::Skipped, COUNTRY.to_owned())),
+                    Ok(composed) if is_in_excluded_country(composed.number.phone) => {
+                        Err((RowState::Skipped, COUNTRY.to_owned()))
+                    }
                     Ok(composed) if self.recipe.allocation.is_held_out(composed.number.phone) => {
                         Err((RowState::Skipped, HOLDOUT.to_owned()))
                     }

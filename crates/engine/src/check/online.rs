@@ -204,20 +204,20 @@ pub fn find_signatures(brief: &CampaignBrief, places: &SourceMap, today: &str) -
         language: brief.text_language(),
         ..TemplateNames::default()
     };
-    let constant = |stage: &Stage<NamedTemplate>| {
+    let find_constant_name = |stage: &Stage<NamedTemplate>| {
         let texts = stage.texts().filter(|_| stage.channel().facts().senders_listed);
         let (_, text) = texts.into_iter().find(|(field, _)| field.key == "signature")?;
         let name = render_constant(text, &names).ok()?;
         let place = places.locate_text(&text.name, 1, 1, text.source.chars().count());
         Some(Signature { channel: stage.channel(), name, place })
     };
-    brief.all_contents().flat_map(|content| &content.stages).filter_map(constant).collect()
+    brief.all_contents().flat_map(|content| &content.stages).filter_map(find_constant_name).collect()
 }
 
 /// The facts about an account that are known before the gateway answers.
 #[derive(Clone, Copy, Debug)]
 pub struct AccountTerms<'a> {
-    /// The words for verified sender names.
+    /// The statuses that mark a sender name as verified.
     pub verified: &'a [String],
     /// The location of the API key.
     pub key: &'a str,
@@ -368,12 +368,12 @@ mod tests {
 
     #[test]
     fn balance_below_the_highest_cost_is_an_error() {
-        for (amount_left, cost, refused) in
+        for (amount_left, cost, is_too_low) in
             [("80", "80.00", false), ("79.99", "80", true), ("-1", "0", true), ("0", "0", false)]
         {
             let answer = Ok((Ok(balance(amount_left)), Ok(Vec::new())));
             let found = check(&answer, &[], &Cost::AtMost(amount(cost)));
-            assert_eq!(rules(&found), if refused { vec![("balance-too-low", Severity::Error)] } else { vec![] });
+            assert_eq!(rules(&found), if is_too_low { vec![("balance-too-low", Severity::Error)] } else { vec![] });
         }
         let answer = Ok((Ok(balance("1200.5")), Ok(Vec::new())));
         let found = check(&answer, &[], &Cost::AtMost(amount("2000")));
@@ -418,7 +418,7 @@ mod tests {
         };
         let all = [2, 3, 4, 5, 6];
         assert_eq!(cost("0.80", "0", &all), "7.20");
-        assert_eq!(cost("0.80", "1.00", &all), "7.80", "the other channel is dearer only for short messages");
+        assert_eq!(cost("0.80", "1.00", &all), "7.80", "the other channel is more expensive only for short messages");
         assert_eq!(cost("0.80", "9", &all), "45.00");
         assert_eq!(cost("0.80", "0", &[4, 5, 99]), "3.20", "only the rows that are sent to");
         let lookups = RowsBySize::from([(size(0, 0), rows(&[2, 3]))]);
@@ -430,12 +430,12 @@ mod tests {
         assert_eq!(
             prices.max_cost(by_size(&variants), &rows(&[2, 3, 4])).to_string(),
             "3.60",
-            "each variant by its own channels"
+            "each variant at the prices of its own channels"
         );
         let first = |sms: &str, first: &str| ChannelPrices { first: Some(amount(first)), ..channel_prices(sms, "9") };
         let prices = MessagePrices(vec![everywhere(channel_prices("0.80", "0")), everywhere(first("0.80", "0.50"))]);
         let likely = prices.likely_cost(by_size(&variants), &rows(&[2, 3, 4]));
-        assert_eq!(likely.to_string(), "2.10", "each by what is tried first");
+        assert_eq!(likely.to_string(), "2.10", "each message at the price of its first channel");
     }
 
     #[test]

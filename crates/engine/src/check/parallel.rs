@@ -6,14 +6,14 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{Builder, scope};
 
-/// The maximum number of pieces of work that are queued or in progress, per core.
-const PIECES_PER_CORE: usize = 3;
+/// The maximum number of queued pieces of work per worker, and also of results that `consume` has not received.
+const PIECES_PER_WORKER: usize = 3;
 
 /// Processes pieces from `produce` on `workers` threads, and passes the results to `consume` on the calling thread, in
 /// the order of the pieces. Only a few pieces are in memory at any time.
 ///
-/// Each worker creates its own state by calling `create_state`. After `consume` breaks, no more pieces are taken from
-/// `produce`. If the system cannot start threads, all work is done on the calling thread.
+/// Each worker creates its own state by calling `create_state`. After `consume` breaks, `produce` can be called a few
+/// more times. If the system cannot start threads, all work is done on the calling thread.
 pub fn process_in_order<T: Send, U: Send, W>(
     workers: usize,
     mut produce: impl FnMut() -> Option<T> + Send,
@@ -30,13 +30,13 @@ pub fn process_in_order<T: Send, U: Send, W>(
 /// [`process_in_order`] without threads.
 fn process_sequentially<T, U, W>(
     mut produce: impl FnMut() -> Option<T>,
-    tool: impl Fn() -> W,
+    create_state: impl Fn() -> W,
     work: impl Fn(&mut W, T) -> U,
     mut consume: impl FnMut(U) -> ControlFlow<()>,
 ) {
-    let mut tool = tool();
+    let mut state = create_state();
     while let Some(piece) = produce() {
-        if consume(work(&mut tool, piece)).is_break() {
+        if consume(work(&mut state, piece)).is_break() {
             return;
         }
     }
@@ -49,25 +49,25 @@ fn process_sequentially<T, U, W>(
 fn process_on_threads<T: Send, U: Send, W>(
     workers: usize,
     produce: &mut (impl FnMut() -> Option<T> + Send),
-    tool: &(impl Fn() -> W + Sync),
+    create_state: &(impl Fn() -> W + Sync),
     work: &(impl Fn(&mut W, T) -> U + Sync),
     consume: &mut impl FnMut(U) -> ControlFlow<()>,
 ) -> io::Result<()> {
     type Piece<T, U> = (T, SyncSender<U>);
-    let (pieces, receiver) = sync_channel::<Piece<T, U>>(workers * PIECES_PER_CORE);
-    let (queue, results) = sync_channel::<Receiver<U>>(workers * PIECES_PER_CORE);
+    let (pieces, receiver) = sync_channel::<Piece<T, U>>(workers * PIECES_PER_WORKER);
+    let (queue, results) = sync_channel::<Receiver<U>>(workers * PIECES_PER_WORKER);
     // Only the workers own the receiver of the pieces, so the producing thread stops when the last worker ends.
     let receiver = Arc::new(Mutex::new(receiver));
     scope(|scope| {
         for worker in 0..workers {
             let receiver = Arc::clone(&receiver);
             let started = Builder::new().spawn_scoped(scope, move || {
-                let mut tool = tool();
+                let mut state = create_state();
                 loop {
                     let piece = receiver.lock().ok().and_then(|receiver| receiver.recv().ok());
                     let Some((piece, reply)) = piece else { return };
                     // If the caller has stopped early, the receiver is gone.
-                    let _ = reply.send(work(&mut tool, piece));
+                    let _ = reply.send(work(&mut state, piece));
                 }
             });
             match started {
@@ -113,7 +113,7 @@ mod tests {
         fn results_keep_the_order_of_the_pieces(workers in 0_usize..5, pieces: Vec<u32>, stop in 0_usize..50) {
             let mut left = pieces.iter().copied();
             let mut results_seen = Vec::new();
-            let work = |one: &mut u64, piece: u32| u64::from(piece) + *one;
+            let work = |state: &mut u64, piece: u32| u64::from(piece) + *state;
             let consume = |result| {
                 results_seen.push(result);
                 if results_seen.len() > stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

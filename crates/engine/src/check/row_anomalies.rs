@@ -66,7 +66,8 @@ const EMPTY_MARKERS: [&str; 39] = [
 ];
 /// Lower-case words that mean no, but count as true in a condition.
 const NEGATIVE_WORDS: [&str; 10] = ["false", "no", "0", "n", "off", "ні", "нет", "nein", "non", "хибність"];
-/// The maximum length of a cell that is compared with these words, in bytes; also the tolerance of a near match.
+/// The maximum length of a cell that is compared with these words, in bytes. A cell that is this much longer than twice
+/// the text of a comparison is not checked for a near match.
 const MAX_WORD_BYTES: usize = 24;
 
 /// An anomaly of a row.
@@ -74,9 +75,9 @@ const MAX_WORD_BYTES: usize = 24;
 pub enum RowAnomaly {
     /// The message contains this placeholder for a missing value.
     EmptyMarker(&'static str),
-    /// A word of its cell mixes alphabets.
+    /// A word of the cell mixes alphabets.
     MixedAlphabets,
-    /// A program damaged its cell.
+    /// A program damaged the cell.
     Damaged(TextDamage),
     /// The message shows a date or an amount in database format.
     DatabaseFormat(DatabaseValue),
@@ -165,10 +166,10 @@ impl AnomalyDetector {
         message: FilledMessage<'_>,
         shows_empty: bool,
     ) -> Vec<FoundAnomaly> {
-        let (mut anomalies, mut empty) = (Vec::new(), false);
+        let (mut anomalies, mut has_empty_cell) = (Vec::new(), false);
         for &column in &self.columns {
             let cell = trim_cell(fields.get(column));
-            empty |= cell.is_empty();
+            has_empty_cell |= cell.is_empty();
             let kinds = ByteKinds::from_text(cell);
             let found = find_anomaly_in(cell, kinds).filter(|(anomaly, word)| match anomaly {
                 RowAnomaly::Damaged(_) => message.texts().any(|(_, text)| text.contains(word)),
@@ -210,7 +211,7 @@ impl AnomalyDetector {
             }
         }
         // The use of an empty cell is reported as a separate finding.
-        if empty && !shows_empty && message_texts(message).any(has_empty_greeting) {
+        if has_empty_cell && !shows_empty && message_texts(message).any(has_empty_greeting) {
             anomalies.push((0, RowAnomaly::EmptyGreeting, Box::default()));
         }
         anomalies
@@ -262,9 +263,9 @@ fn find_anomaly_in(cell: &str, kinds: ByteKinds) -> Option<(RowAnomaly, &str)> {
 /// Whether the message contains a word of a cell as a separate word. A word without letters or digits, such as a dash,
 /// counts only before punctuation or at the end.
 fn is_in_message(message: FilledMessage<'_>, word: &str) -> bool {
-    let sign = !word.contains(char::is_alphanumeric);
+    let is_sign = !word.contains(char::is_alphanumeric);
     let ends = |rest: &str| match rest.chars().next() {
-        Some(next) if sign => matches!(next, ',' | '!' | '.' | ';'),
+        Some(next) if is_sign => matches!(next, ',' | '!' | '.' | ';'),
         Some(next) => !next.is_alphanumeric(),
         None => true,
     };
@@ -375,7 +376,7 @@ pub(super) fn hash_message(message: FilledMessage<'_>) -> u64 {
     hasher.finish()
 }
 
-/// The hash of the message to each number in its first row, and the later rows whose messages differ.
+/// The hash of the message in the first row of each number, and the later rows whose messages differ.
 #[derive(Default)]
 pub(super) struct RepeatedNumbers {
     hashes: FxHashMap<u64, u64>,
@@ -404,7 +405,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn empty_markers_are_distinguished_from_values() {
+    fn cell_anomalies_are_distinguished_from_values() {
         let found = |cell: &'static str| find_cell_anomaly(cell);
         for marker in EMPTY_MARKERS {
             assert_eq!(found(marker), Some((RowAnomaly::EmptyMarker(marker), marker)));

@@ -70,7 +70,7 @@ pub struct Survey {
     pub empty: Vec<EmptyCells>,
     /// The planned rows whose SMS is longer because of a few characters, by those characters.
     pub costly: BTreeMap<Vec<char>, CostlyRows>,
-    /// The planned rows whose number is not a mobile number, so that no channel can reach it.
+    /// The planned rows whose number is not a mobile number, so that no channel of the message can reach it.
     pub landlines: RoaringBitmap,
     /// The planned rows with anomalies, by column.
     pub anomalies: AnomalyRowsByColumn,
@@ -245,7 +245,7 @@ pub fn survey_recipients<R: Read + Send>(
                 let branches = branches[arm].as_mut().map_or(0, |finder| finder.find(record.row, cell));
                 let anomalies = detector.find_anomalies(record.fields, message, !empty.is_empty());
                 let hash = if skips_duplicates { hash_message(message) } else { 0 };
-                let held_out = recipe.allocation.is_held_out(phone);
+                let is_held_out = recipe.allocation.is_held_out(phone);
                 let consent = consents.as_ref().map(|consents| consents.judge(record.fields, phone));
                 Ok(SendableRecord {
                     phone,
@@ -257,7 +257,7 @@ pub fn survey_recipients<R: Read + Send>(
                     branches,
                     anomalies,
                     hash,
-                    held_out,
+                    is_held_out,
                     consent: consent.unwrap_or_default(),
                 })
             })
@@ -337,7 +337,7 @@ struct SendableRecord {
     /// The hash of its message.
     hash: u64,
     /// Whether its recipient is in the holdout group.
-    held_out: bool,
+    is_held_out: bool,
     /// The consent of its recipient.
     consent: ConsentVerdict,
 }
@@ -347,7 +347,8 @@ struct SurveyTally {
     recipients: u64,
     rows: RoaringBitmap,
     seen: SeenNumbers,
-    /// The number of planned rows of each phone number. Used only if caps apply and a number can have several.
+    /// The number of planned rows of each phone number. Used only if caps apply and a number can
+    /// get several messages.
     messages: FxHashMap<Phone, u32>,
     /// Like `messages`, but for a new round to all recipients.
     messages_again: FxHashMap<Phone, u32>,
@@ -404,19 +405,19 @@ impl SurveyTally {
             branches,
             anomalies,
             hash,
-            held_out,
+            is_held_out,
             consent,
         } = examined;
         let is_undated = consent == ConsentVerdict::Undated;
         let needs_consent = inputs.consents.is_some_and(Consents::is_required);
         let consent = if needs_consent { consent } else { ConsentVerdict::Given };
         let allows_duplicates = inputs.brief.duplicates == DuplicatePolicy::Allow;
-        let repeated = !allows_duplicates && !self.seen.insert(phone);
+        let is_repeated = !allows_duplicates && !self.seen.insert(phone);
         let country = self.finder.find_country(phone);
         let planned = self.messages.get(&phone).copied().unwrap_or_default();
         let reason = inputs.excluded.find_skip_reason(Some(row), phone, country, consent, planned);
         let counts_messages = allows_duplicates && !inputs.excluded.capped.is_empty();
-        if !repeated && !held_out {
+        if !is_repeated && !is_held_out {
             let planned = self.messages_again.get(&phone).copied().unwrap_or_default();
             let find_again = || inputs.excluded.find_skip_reason(None, phone, country, consent, planned);
             if (reason.is_none() && !counts_messages) || find_again().is_none() {
@@ -427,7 +428,7 @@ impl SurveyTally {
             }
         }
         // A repeated number is skipped anyway, and is compared with the first message below.
-        if let Some((state, reason)) = inputs.excluded.settled.find_reason(row).filter(|_| !repeated) {
+        if let Some((state, reason)) = inputs.excluded.settled.find_reason(row).filter(|_| !is_repeated) {
             self.left_out.insert(row, state, reason);
             return None;
         }
@@ -439,7 +440,7 @@ impl SurveyTally {
             self.left_out.insert(row, RowState::Skipped, reason);
             return None;
         }
-        if repeated {
+        if is_repeated {
             self.repeated.get_or_insert((row, phone));
             self.repeated_numbers.add_skipped_row(row, phone, hash);
             self.left_out.insert(row, RowState::Skipped, DUPLICATE);
@@ -447,7 +448,7 @@ impl SurveyTally {
         }
         // This reason is checked last, because the holdout group consists of recipients who would otherwise get a
         // message.
-        if held_out {
+        if is_held_out {
             self.left_out.insert(row, RowState::Skipped, HOLDOUT);
             return None;
         }
@@ -560,8 +561,8 @@ impl<R: Read, W: Write> Tee<R, W> {
     }
 
     /// Runs an operation on the copy, if there is a copy, and stores any error of this operation.
-    fn write_copy(&mut self, copy: impl FnOnce(&mut W) -> io::Result<()>) -> io::Result<()> {
-        let Some(Err(error)) = self.copy.as_mut().map(copy) else { return Ok(()) };
+    fn write_copy(&mut self, write: impl FnOnce(&mut W) -> io::Result<()>) -> io::Result<()> {
+        let Some(Err(error)) = self.copy.as_mut().map(write) else { return Ok(()) };
         let read_error = io::Error::new(error.kind(), "the copy cannot be written");
         self.copy_failure = Some(error);
         Err(read_error)
@@ -594,7 +595,7 @@ mod tests {
     }
 
     #[test]
-    fn copy_failure_is_not_reported_as_a_read_failure() {
+    fn copy_failure_is_distinguished_from_a_read_failure() {
         let mut full = [0; 2];
         let mut tee = Tee::new(&b"abc"[..], Some(&mut full[..]));
         assert!(tee.read_to_end(&mut Vec::new()).is_err());

@@ -1,7 +1,7 @@
 //! Sending times of a campaign, given the start of the run and the time zones of recipients, with findings. A time zone
 //! comes from a column of the list, or from the country or area code of the number.
 //!
-//! [`RunLimits`] calculates the outlook of each run. The rules write the messages.
+//! [`RunLimits`] calculates the outlook of each run. The rules create the findings.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ use campaign_manifest::{Campaign, Profile, SendingDeadline, SendingWindow};
 /// The start of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunStart {
-    /// At this moment.
+    /// The run begins at this moment.
     At(Timestamp),
     /// The run begins on the dates of the campaign's schedule after this moment.
     Scheduled(Timestamp),
@@ -234,11 +234,11 @@ pub struct RecipientZones {
     pub clocks: BTreeMap<RowClocks, u64>,
     /// The rows without a valid zone.
     pub unknown: RoaringBitmap,
-    /// Examples of their cells.
+    /// Examples of cells without a valid zone.
     pub examples: BTreeSet<String>,
     /// The rows of each zone whose name has an inverted sign, such as `Etc/GMT-2` for UTC+2.
     pub inverted: BTreeMap<InvertedZone, RoaringBitmap>,
-    /// The zones of known cells.
+    /// The valid zones, by cell.
     known: BTreeMap<String, KnownZone>,
 }
 

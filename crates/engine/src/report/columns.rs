@@ -131,7 +131,7 @@ pub(super) const COLUMN_NAMES: [&str; RESULT_COLUMNS.len()] = {
 #[derive(Clone, Debug, Default)]
 pub(super) struct RecipientColumns {
     columns: Vec<RecipientColumn>,
-    /// Whether a run has variants, which have a column before these.
+    /// Whether a listed run has variants. Their column comes before these columns.
     pub(super) has_variants: bool,
 }
 
@@ -336,10 +336,10 @@ impl RowFormatter {
         facts: &'k RowFacts,
         state: RowState,
     ) -> ResultCells<'k> {
-        let sent = facts.record.as_ref();
-        let settled = sent.and_then(|record| record.settled.as_ref());
+        let record = facts.record.as_ref();
+        let settled = record.and_then(|record| record.settled.as_ref());
         let outcome = settled.map(|(_, outcome)| outcome);
-        let amendment = sent.and_then(|record| record.amendment.as_ref());
+        let amendment = record.and_then(|record| record.amendment.as_ref());
         let last_event = amendment.and_then(|amendment| amendment.last.as_ref());
         let OutcomeTexts { reason, error, request_id, answer } =
             outcome_texts(outcome, facts.exclusion.as_ref()).for_state(state);
@@ -352,48 +352,48 @@ impl RowFormatter {
             (RowState::Skipped, _, None) => self.activity.skip_reason(),
             _ => reason,
         };
-        let lacks_fallback = sent.is_some_and(RowRecord::lacks_fallback_report);
+        let lacks_fallback = record.is_some_and(RowRecord::lacks_fallback_report);
         let reason = if lacks_fallback { FALLBACK_NOT_REPORTED } else { reason };
         let decided = amendment.filter(|_| state != RowState::Skipped && !lacks_fallback);
         let gateway_status = match last_event {
             Some((_, RowChange::Found { status, .. })) => status.as_str(),
             _ => "",
         };
-        let summary = sent.and_then(|record| record.receipt_summary.as_ref());
+        let summary = record.and_then(|record| record.receipt_summary.as_ref());
         let receipt = summary.map(|summary| &summary.last.receipt);
-        let delivery = sent.and_then(RowRecord::delivery);
+        let delivery = record.and_then(RowRecord::delivery);
         let channel = |channel: Option<Channel>| channel.map_or("", Channel::name);
-        let before = last_event.map(|(at, _)| at).or(settled.map(|(at, _)| at)).map_or("", |at| at);
+        let last_change_at = last_event.map(|(at, _)| at).or(settled.map(|(at, _)| at)).map_or("", |at| at);
         let updated_at = match summary {
             Some(summary) => Cow::Owned(format_instant(summary.last.at)),
-            None => Cow::Borrowed(before),
+            None => Cow::Borrowed(last_change_at),
         };
         let phone = facts.phone(fields, &self.phones, self.region);
         let planned = || self.variants.find_variant(phone).map_or(self.kind, |(_, kind)| *kind);
         let own_run = self.run.as_ref().map_or("", |(_, name)| name);
         // A row without its own message refers to the message of an earlier run.
-        let earlier = facts.earlier.as_ref().filter(|_| sent.is_none());
-        let (message_run, message_state) = match (sent, earlier) {
+        let earlier = facts.earlier.as_ref().filter(|_| record.is_none());
+        let (message_run, message_state) = match (record, earlier) {
             (Some(_), _) => (own_run, state.name()),
             (None, Some(earlier)) => (&*earlier.run, earlier.state.map_or("", RowState::name)),
             (None, None) => ("", ""),
         };
         ResultCells {
             row,
-            id: sent
+            id: record
                 .and_then(|record| self.message_id(row, record.order()))
                 .or_else(|| earlier.and_then(|earlier| Some(earlier.id?.get()))),
             phone,
             state,
-            kind: sent.map_or_else(planned, |record| record.kind),
-            msg_id: sent.and_then(RowRecord::msg_id).or_else(|| earlier.and_then(|earlier| earlier.msg_id.as_ref())),
+            kind: record.map_or_else(planned, |record| record.kind),
+            msg_id: record.and_then(RowRecord::msg_id).or_else(|| earlier.and_then(|earlier| earlier.msg_id.as_ref())),
             request_id: earlier.and_then(|earlier| earlier.request_id.as_deref()).unwrap_or(request_id),
-            parts: sent.and_then(|record| record.parts),
+            parts: record.and_then(|record| record.parts),
             gateway_status: receipt.map_or(gateway_status, |receipt| receipt.status.name()),
             reason: decided
                 .map_or(Cow::Borrowed(reason), |amendment| describe_amendment(amendment, reason, state).into()),
             error: reported_error(receipt, state).unwrap_or(error),
-            submitted_at: sent.map_or("", |record| &record.submitted_at),
+            submitted_at: record.map_or("", |record| &record.submitted_at),
             updated_at,
             delivered_by: channel(delivery.and_then(|delivery| delivery.channel)),
             delivered_at: delivery.map(|delivery| format_instant(delivery.at)).unwrap_or_default().into(),

@@ -50,7 +50,7 @@ pub fn list_dry_run_results(folder: &Path) -> io::Result<Vec<PathBuf>> {
 /// # Errors
 /// If the file cannot be read or replaced.
 pub fn erase_from_dry_run_results(path: &Path, phone: Phone) -> io::Result<u64> {
-    // A link stays, and the file that it leads to is replaced.
+    // A symbolic link stays, and the file that it points to is replaced.
     let path = path.canonicalize()?;
     let Some((_, mut results)) = open_results(&path)? else { return Ok(0) };
     let (mut record, mut changed) = (csv::ByteRecord::new(), 0);

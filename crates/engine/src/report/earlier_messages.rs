@@ -49,7 +49,7 @@ pub struct EarlierRuns<'a> {
     runs: Vec<Run>,
     /// The rows that refer to a message.
     rows: RoaringBitmap,
-    /// The list of the run.
+    /// The frozen copies of the run, which include its list.
     copies: &'a Copies,
     brief: &'a CampaignBrief,
 }
@@ -66,11 +66,11 @@ impl<'a> EarlierRuns<'a> {
     ) -> Result<Option<Self>, ResultsError> {
         let Some(rows) = find_sent_rows(left_out).filter(|_| run.live) else { return Ok(None) };
         let mut runs = ledger.list_runs(RunFilter::for_campaign(&run.campaign)).await?;
-        // A run of another edition counts if this run replaced it.
+        // A run of another edition counts only if it was replaced.
         let is_same_edition = |other: &Run| (&other.edition, other.round) == (&run.edition, run.round);
         runs.retain(|other| {
-            let counts = is_same_edition(other) || other.progress == RunProgress::Replaced;
-            other.live && other.key.0 < run.key.0 && other.can_share_recipients(run) && counts
+            let is_related = is_same_edition(other) || other.progress == RunProgress::Replaced;
+            other.live && other.key.0 < run.key.0 && other.can_share_recipients(run) && is_related
         });
         runs.sort_by_key(|other| (!is_same_edition(other), Reverse(other.key)));
         Ok((!runs.is_empty()).then_some(Self { ledger, runs, rows, copies, brief }))

@@ -21,7 +21,7 @@ use campaign_ledger::{Ledger, RowState, Run};
 /// The purchases of one group of recipients.
 #[derive(Clone, Debug, Default)]
 pub struct ArmFigures {
-    /// The recipients of the group, and the number of buyers among them in time.
+    /// The recipients of the group, and how many of them bought something in time.
     pub buyers: Proportion,
     /// The number of their purchases.
     pub purchases: u64,
@@ -32,9 +32,9 @@ pub struct ArmFigures {
 /// The conclusion from comparing recipients with the holdout group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EffectVerdict {
-    /// More recipients bought something after a message.
+    /// The share of buyers is higher among recipients of a message than in the holdout group.
     More,
-    /// Fewer recipients bought something after a message.
+    /// The share of buyers is lower among recipients of a message than in the holdout group.
     Fewer,
     /// The difference can be chance.
     Unproven,
@@ -58,9 +58,9 @@ pub struct CampaignEffect {
 
 impl ArmFigures {
     fn add_recipient(&mut self, phone: Phone, since: Timestamp, purchases: &Purchases, within: SignedDuration) {
-        let counts = purchases.find_by_phone(phone).iter().filter(|purchase| purchase.time.can_follow(since, within));
+        let counted = purchases.find_by_phone(phone).iter().filter(|purchase| purchase.time.can_follow(since, within));
         let before = self.purchases;
-        for purchase in counts {
+        for purchase in counted {
             self.purchases += 1;
             self.amount = self.amount.saturating_add(purchase.amount);
         }
@@ -145,7 +145,7 @@ struct ObservedRecipient<'a> {
 
 /// The decision of a run about a recipient.
 enum RunDecision {
-    /// A message was sent, last at this time.
+    /// A message was sent, most recently at this time.
     Sent(Timestamp),
     /// A message is planned but not sent yet.
     Waiting,
@@ -294,8 +294,8 @@ impl Purchases {
     /// If the file cannot be read or lacks a column, or if none of its rows can be used.
     pub fn read_file(file: &PurchaseFile) -> Result<Self, Vec<Finding>> {
         let path = file.path.as_path();
-        let opened = || open_table(path, file.region);
-        let table = opened()?;
+        let open = || open_table(path, file.region);
+        let table = open()?;
         let reopened = table.reopen();
         let suggestion = suggest_columns(table, path).map_err(|finding| vec![*finding])?;
         let phone = file.phone.clone().or(suggestion.phone);
@@ -306,7 +306,7 @@ impl Purchases {
         let amounts = file.amount.as_deref();
         let mut purchases = Self::default();
         let headers = [phone.as_str(), file.at.as_str(), amounts.unwrap_or(&file.at)];
-        let table = reopened.map_or_else(opened, Ok)?;
+        let table = reopened.map_or_else(open, Ok)?;
         let found = read_columns(table, path, headers, |row, cells| {
             match parse_purchase(cells, region, amounts.is_some(), &file.zone) {
                 Ok(purchase) => purchases.list.push(purchase),
@@ -422,11 +422,14 @@ impl PurchaseTime {
             return Some(Self { first: at, last: at });
         }
         let day = DATE_FORMATS.iter().find_map(|form| Date::strptime(form, cell).ok())?;
-        let start = |day: Date| Some(day.to_zoned(zone.clone()).ok()?.timestamp());
-        Some(Self { first: start(day)?, last: start(day.checked_add(1.day()).ok()?)? - 1.nanosecond() })
+        let find_day_start = |day: Date| Some(day.to_zoned(zone.clone()).ok()?.timestamp());
+        Some(Self {
+            first: find_day_start(day)?,
+            last: find_day_start(day.checked_add(1.day()).ok()?)? - 1.nanosecond(),
+        })
     }
 
-    /// Whether the purchase was, or might have been, at most `within` after a message that was sent at `at`.
+    /// Whether the purchase was, or might have been, made after a message sent at `at` and before `within` had passed.
     pub(super) fn can_follow(self, at: Timestamp, within: jiff::SignedDuration) -> bool {
         self.last >= at && at.checked_add(within).is_ok_and(|end| self.first < end)
     }
@@ -456,9 +459,9 @@ pub(super) fn parse_amount(cell: &str) -> Option<Amount> {
 /// Whether the last separator is a decimal separator.
 fn is_decimal_separator(number: &str, at: usize) -> bool {
     let (before, after) = (number[..at].trim_start_matches('-'), &number[at + 1..]);
-    let alone = !before.contains(['.', ',']);
-    let repeated = before.contains(&number[at..=at]);
-    !repeated && (after.len() != 3 || before == "0" || !alone)
+    let is_only_separator = !before.contains(['.', ',']);
+    let is_repeated = before.contains(&number[at..=at]);
+    !is_repeated && (after.len() != 3 || before == "0" || !is_only_separator)
 }
 
 #[cfg(test)]

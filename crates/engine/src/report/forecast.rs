@@ -24,14 +24,14 @@ pub struct Forecast {
     pub rows: u64,
     /// Rows that get no message, by reason, most rows first.
     pub left_out: Vec<LeftOutRows>,
-    /// Messages outside the profile's `home`, by country, most first; empty if the campaign limits the countries.
+    /// Messages outside the profile's `home` by country, highest count first; empty if the campaign limits countries.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub abroad: Vec<CountryCount>,
     /// Planned rows that this run does not select.
     pub later: u64,
     /// Messages to send.
     pub messages: u64,
-    /// The maximum per channel, in the order of the fallback.
+    /// The maximum per channel. First channels come before fallbacks.
     pub channels: Vec<ChannelForecast>,
     /// Messages by number of SMS parts; empty without SMS.
     pub sms_parts: BTreeMap<u32, u64>,

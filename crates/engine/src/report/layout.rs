@@ -84,9 +84,9 @@ impl Layout {
 
 /// The names of the result columns, with or without the variant column, followed by the names of the list's columns.
 /// Duplicate names get a suffix.
-fn column_names<'h>(headers: impl IntoIterator<Item = &'h String>, variants: bool) -> Vec<String> {
+fn column_names<'h>(headers: impl IntoIterator<Item = &'h String>, has_variants: bool) -> Vec<String> {
     let mut columns = COLUMN_NAMES.map(str::to_owned).to_vec();
-    columns.extend(variants.then(|| VARIANT.to_owned()));
+    columns.extend(has_variants.then(|| VARIANT.to_owned()));
     let mut used_names: HashSet<String> = columns.iter().cloned().collect();
     for header in headers {
         let mut column = header.clone();
@@ -100,8 +100,8 @@ fn column_names<'h>(headers: impl IntoIterator<Item = &'h String>, variants: boo
 
 /// A buffer of CSV lines.
 ///
-/// The CSV library decides which cells need quotes, and doubles the quotes in them. Other cells are copied once, whereas
-/// `csv::Writer` copies each cell twice.
+/// The CSV library decides which cells need quotes, and doubles the quotes in them. Other cells are copied once,
+/// whereas `csv::Writer` copies each cell twice.
 pub(super) struct CsvBuffer {
     text: Vec<u8>,
     csv: csv_core::Writer,
@@ -135,7 +135,7 @@ impl CsvBuffer {
         let quote = self.csv.get_quote();
         self.text.push(quote);
         let start = self.text.len();
-        // A field of quotes only becomes twice as long.
+        // A field that consists only of quotes becomes twice as long.
         self.text.resize(start + 2 * field.len(), 0);
         let (_, _, written) = csv_core::quote(field, &mut self.text[start..], quote, quote, true);
         self.text.truncate(start + written);
@@ -241,12 +241,12 @@ impl<'l> RowBuffer<'l> {
 ///
 /// Phone numbers and amounts also begin with `+` and `-`; they stay unchanged if only digits follow.
 pub(super) fn escape_formula(cell: &str) -> Cow<'_, str> {
-    let dangerous = match cell.as_bytes() {
+    let is_dangerous = match cell.as_bytes() {
         [b'=' | b'@' | b'\t' | b'\r', ..] => true,
         [b'+' | b'-', rest @ ..] => rest.is_empty() || !rest.iter().all(u8::is_ascii_digit),
         _ => false,
     };
-    if dangerous { Cow::Owned(format!("'{cell}")) } else { Cow::Borrowed(cell) }
+    if is_dangerous { Cow::Owned(format!("'{cell}")) } else { Cow::Borrowed(cell) }
 }
 
 /// The cell as a formula that yields the same text, if a spreadsheet would take it for a number and change its digits.
@@ -255,10 +255,10 @@ pub(super) fn escape_formula(cell: &str) -> Cow<'_, str> {
 /// LibreOffice keeps the formula, or its value. When campaign reads a list, it replaces such a formula with the text.
 pub(super) fn preserve_digits(cell: &str) -> Option<String> {
     let digits = cell.strip_prefix('+').unwrap_or(cell);
-    let number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    let changed =
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let would_change =
         digits.len() >= EXPONENT_DIGITS || digits.len() > 1 && digits.starts_with('0') || digits.len() < cell.len();
-    (number && changed).then(|| format!("=\"{cell}\""))
+    (is_number && would_change).then(|| format!("=\"{cell}\""))
 }
 
 /// The number of digits from which a spreadsheet uses exponent form.

@@ -113,7 +113,7 @@ async fn remove_known_ids(ledger: &dyn Ledger, run: &Run, unknown: &mut RoaringT
         return Ok(());
     }
     if run.progress != RunProgress::Open {
-        // Every message of a closed run has an outcome.
+        // A closed run assigns no more identifiers, so all identifiers in its ranges count as known.
         ranges.iter().for_each(|ids| _ = unknown.remove_range(range(ids)));
         return Ok(());
     }

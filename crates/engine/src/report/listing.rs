@@ -141,14 +141,14 @@ const BUFFER_BYTES: usize = 1 << 16;
 /// The location of a recipient list.
 #[derive(Clone, Copy)]
 pub enum ListSource<'a> {
-    /// A list of the user.
+    /// The user's own list.
     Outside {
         /// The path as the user wrote it.
         path: &'a Path,
         /// Opens it as UTF-8 text.
         open: &'a (dyn Fn() -> io::Result<ListReader> + Sync),
     },
-    /// The copy of a run.
+    /// A run's copy of its list.
     Copies(&'a Copies),
 }
 
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_row_is_listed_once_in_order() {
+    async fn each_row_is_read_once_in_order() {
         let (mut list, sha256) = read_ahead(20_000);
         let mut next = 2;
         while let Some(group) = list.next_chunk().await {

@@ -65,7 +65,7 @@ pub enum HistoryEvent {
         /// The body.
         body: String,
     },
-    /// The gateway was asked about it, last at this time.
+    /// The gateway was asked about the message. The time of the entry is that of the last inquiry.
     Inquiries(AskedRow),
     /// A delivery receipt arrived.
     Receipt(Receipt),
@@ -95,8 +95,8 @@ impl MessageHistory {
         limit: usize,
     ) -> Result<(Vec<Self>, u64), LedgerError> {
         let snapshot = Snapshot::load(ledger, run, owned).await?;
-        let is_sent = |recipient: &&Recipient| snapshot.row_state(recipient.row) != RowState::Skipped;
-        let mut messages: Vec<&Recipient> = rows.iter().filter(is_sent).collect();
+        let is_not_skipped = |recipient: &&Recipient| snapshot.row_state(recipient.row) != RowState::Skipped;
+        let mut messages: Vec<&Recipient> = rows.iter().filter(is_not_skipped).collect();
         if messages.is_empty() {
             messages.extend(rows.first());
         }
@@ -315,8 +315,8 @@ impl<'r> Evidence<'r> {
     /// A sort key that puts better evidence first: plausible times before uncertain times, then earlier times before
     /// later times.
     fn rank(&self) -> (bool, Timestamp, TimeCertainty) {
-        let uncertain = self.certainty == TimeCertainty::Uncertain;
-        (uncertain, if uncertain { self.receipt.at } else { self.receipt.reported_at() }, self.certainty)
+        let is_uncertain = self.certainty == TimeCertainty::Uncertain;
+        (is_uncertain, if is_uncertain { self.receipt.at } else { self.receipt.reported_at() }, self.certainty)
     }
 
     fn channel(&self) -> Option<Channel> {

@@ -127,8 +127,8 @@ fn render_viber(text: &mut String, channel: &str, viber: &Viber<Cow<'_, str>>) {
     }
 }
 
-fn write_heading(text: &mut String, channel: &str, from: &str, more: &str) {
-    let _ = writeln!(text, "  {channel:<9}{}{more}", escape_to_one_line(from));
+fn write_heading(text: &mut String, channel: &str, from: &str, details: &str) {
+    let _ = writeln!(text, "  {channel:<9}{}{details}", escape_to_one_line(from));
 }
 
 fn write_body(text: &mut String, message: &str) {

@@ -47,8 +47,8 @@ impl SendingProgress {
     /// The number of messages in the run: all rows except skipped rows, invalid rows and rows that this command leaves
     /// planned.
     pub fn total(&self) -> u64 {
-        let never = self.counts.get(RowState::Skipped) + self.counts.get(RowState::Invalid);
-        self.rows.saturating_sub(never + self.later)
+        let excluded = self.counts.get(RowState::Skipped) + self.counts.get(RowState::Invalid);
+        self.rows.saturating_sub(excluded + self.later)
     }
 
     /// The rows by state; empty before the first update, unless the initial counts are known.

@@ -175,10 +175,10 @@ fn filter_recipients(
     Ok(found)
 }
 
-/// The number of written recipients.
+/// The result of writing the recipients of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecipientsWritten {
-    /// The number of recipients.
+    /// The number of recipients that were written.
     pub recipients: u64,
     /// Messages of the run that are still undecided, including those of other recipients.
     pub undecided: u64,
@@ -288,8 +288,9 @@ fn is_recipient_in(snapshot: &Snapshot, row: Row, states: &[RowState]) -> bool {
 
 /// The number of messages whose outcome can still change.
 fn count_undecided(snapshot: &Snapshot) -> u64 {
-    let open = [RowState::Sending, RowState::InDoubt, RowState::Unresolved, RowState::Accepted, RowState::Queued];
-    open.into_iter().map(|state| snapshot.counts.get(state)).sum()
+    let undecided_states =
+        [RowState::Sending, RowState::InDoubt, RowState::Unresolved, RowState::Accepted, RowState::Queued];
+    undecided_states.into_iter().map(|state| snapshot.counts.get(state)).sum()
 }
 
 /// Visits the header of a run's list, then each wanted row that has a valid phone number.
@@ -385,8 +386,8 @@ impl RecipientRecord {
     }
 }
 
-/// Loads the rows of a run that have this phone number and match the selection, or `None` if there are no such rows. The
-/// second result is the rows of other numbers that contain the number in another column.
+/// Loads the rows of a run that have this phone number and match the selection, or `None` if there are no such rows.
+/// The second result is the rows of other numbers that contain the number in another column.
 async fn load_recipient_in_run(
     ledger: &dyn Ledger,
     run: Run,
@@ -501,7 +502,7 @@ fn build_list(numbers: &BTreeMap<Row, Addressee>) -> Vec<u8> {
     list
 }
 
-/// The prefix of the digested bytes, so that no other digest can equal a digest of evidence.
+/// The `format` member of the facts. The digest covers it, so no digest of other data can equal a digest of evidence.
 pub const EVIDENCE_FORMAT: &str = "campaign evidence 1";
 
 /// The evidence about a number.
@@ -571,7 +572,7 @@ fn message_json(run: &Run, row: &Value, consent: Option<&ConsentEvidence>, appro
     let consent = consent.map(|ConsentEvidence { row: _, value, at, source, wording }| {
         json!({ "value": value, "at": at, "source": source, "wording": wording })
     });
-    let approval =
+    let approval_json =
         |Approval { by, at, digest, .. }: &Approval| json!({ "by": by, "at": format!("{at:.3}"), "plan": digest });
     json!({
         "run": run.name(), "campaign": run.campaign, "edition": run.edition, "began_at": format!("{:.3}", run.began_at),
@@ -580,7 +581,7 @@ fn message_json(run: &Run, row: &Value, consent: Option<&ConsentEvidence>, appro
         "row": row["row"], "id": row["id"], "operation": row["operation"], "state": row["state"],
         "reason": row["reason"], "error": row["error"], "sent_at": row["submitted_at"],
         "delivered_by": row["delivered_by"], "delivered_at": row["delivered_at"], "consent": consent,
-        "approvals": approvals.iter().map(approval).collect::<Vec<_>>(),
+        "approvals": approvals.iter().map(approval_json).collect::<Vec<_>>(),
     })
 }
 

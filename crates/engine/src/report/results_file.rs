@@ -69,7 +69,8 @@ pub enum ResultsError {
 /// Returns the figures of the runs whose figures are calculated in the same pass.
 ///
 /// # Errors
-/// If the ledger or the recipients cannot be read, the file cannot be written, or the existing file is not a results file.
+/// If the ledger or the recipients cannot be read, the file cannot be written, or the existing file is not a results
+/// file.
 pub async fn write_results_file(
     target: &ResultsTarget,
     format: ResultsFormat,
@@ -180,13 +181,13 @@ pub async fn write_results(
         recipients.has_variants |= !listing.brief.variants.is_empty();
     }
     let layout = Layout::for_format(format, &recipients, delimiter);
-    let mut sheet = ResultsWriter { out, separator: layout.separator(), has_content: false };
-    sheet.out.write_all(&layout.encode_header(&recipients)).map_err(write_error)?;
+    let mut writer = ResultsWriter { out, separator: layout.separator(), has_content: false };
+    writer.out.write_all(&layout.encode_header(&recipients)).map_err(write_error)?;
     let mut figures = Vec::new();
     for listing in listings {
-        figures.extend(sheet.write_list(&layout, &recipients, listing).await?);
+        figures.extend(writer.write_list(&layout, &recipients, listing).await?);
     }
-    sheet.out.flush().map_err(write_error)?;
+    writer.out.flush().map_err(write_error)?;
     Ok(figures)
 }
 
@@ -206,7 +207,7 @@ impl<W: Write> ResultsWriter<W> {
         recipients: &RecipientColumns,
         listing: Listing<'_>,
     ) -> Result<Option<RunFigures>, ResultsError> {
-        let count = listing.run.map_or(0, |run| run.recipients);
+        let recipient_count = listing.run.map_or(0, |run| run.recipients);
         let reader = listing.open_reader()?;
         let writer = Arc::new(listing.row_formatter(layout.clone(), recipients, reader.header()));
         let mut rows = listing.into_rows(reader)?;
@@ -221,7 +222,7 @@ impl<W: Write> ResultsWriter<W> {
         while !formatting.is_empty() {
             self.write_next(&mut formatting).await?;
         }
-        Ok(rows.finish().await?.and_then(|records| records.into_figures(count)))
+        Ok(rows.finish().await?.and_then(|records| records.into_figures(recipient_count)))
     }
 
     async fn write_next(&mut self, formatting: &mut VecDeque<JoinHandle<Vec<u8>>>) -> Result<(), ResultsError> {
@@ -337,8 +338,8 @@ fn numbered_path(path: &Path, number: u32) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Creates a hard link to a file, or copies the file if the file system does not support hard links. Never overwrites an
-/// existing file.
+/// Creates a hard link to a file, or copies the file if the file system does not support hard links. Never overwrites
+/// an existing file.
 fn link_or_copy(path: &Path, backup: &Path) -> io::Result<()> {
     match fs::hard_link(path, backup) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {}
@@ -365,8 +366,8 @@ fn has_same_content(one: &Path, other: &Path) -> bool {
             (BufReader::with_capacity(COMPARE_BYTES, one), BufReader::with_capacity(COMPARE_BYTES, other));
         let (mut left, mut right) = ([0; COMPARE_BYTES], [0; COMPARE_BYTES]);
         loop {
-            let (count, others) = (fill_buffer(&mut one, &mut left)?, fill_buffer(&mut other, &mut right)?);
-            if left[..count] != right[..others] {
+            let (count, other_count) = (fill_buffer(&mut one, &mut left)?, fill_buffer(&mut other, &mut right)?);
+            if left[..count] != right[..other_count] {
                 return Ok(false);
             }
             if count == 0 {

@@ -312,11 +312,11 @@ pub(super) async fn choose_rows(
     let mut listed = ListedRecipients::default();
     let mut chosen = Vec::with_capacity(listings.len());
     for (listing, texts) in listings.into_iter().rev() {
-        let first = chosen.is_empty();
+        let is_newest = chosen.is_empty();
         let mut candidates = RowCandidates::read_listing(listing, texts, &mut listed).await?;
         let waiting = std::mem::take(&mut candidates.waiting);
         listed.add_new_rows(&mut candidates.rows, &waiting);
-        if first {
+        if is_newest {
             candidates.rows |= std::mem::take(&mut candidates.without_number);
         }
         chosen.push(candidates);
@@ -389,11 +389,11 @@ impl RowIdentifier {
 /// The rows of a run that can represent recipients.
 #[derive(Default)]
 struct RowCandidates {
-    /// The rows that represent a recipient; first those with an operation.
+    /// The rows that represent a recipient, beginning with those whose message was or might have been sent.
     rows: RoaringBitmap,
-    /// Rows without an operation that are not skipped: planned, rejected, not sent.
+    /// Rows that are neither guarded, skipped nor invalid, such as planned and rejected rows.
     waiting: Vec<(Row, RecipientIdentity)>,
-    /// Skipped rows.
+    /// Skipped and invalid rows.
     left_out: Vec<(Row, RecipientIdentity)>,
     /// Rows without a valid number.
     without_number: RoaringBitmap,

@@ -210,7 +210,7 @@ pub struct Amendment {
     pub last: Option<(Arc<str>, RowChange)>,
     /// The retry order whose identifiers that attempt had. `None` for those of the run itself.
     pub order: Option<u32>,
-    /// Whether an earlier attempt was sent after all: with the same identifier, or with another one and delivered.
+    /// Whether an earlier attempt was sent after all: with the same identifier, or delivered with another identifier.
     pub duplicate: bool,
 }
 
@@ -232,7 +232,7 @@ pub struct RowRecords<'a> {
     receipts_at_once: u32,
     /// The last row with an envelope.
     last: Option<Row>,
-    /// The clock of the times in its receipts.
+    /// The clock of the times in the run's receipts.
     clock: GatewayClock,
     /// The figures of the requests that were read.
     requests: RequestFigures,
@@ -395,18 +395,18 @@ impl<'a> RowRecords<'a> {
         let receipts = self.receipts.get(&row).map_or(&[][..], Vec::as_slice);
         let judgement = self.judge_row(row, &attempts, receipts);
         let summary = self.summarize_receipts(row, &judgement, &attempts, receipts);
-        let repeated = !attempts.earlier.is_empty();
-        let is_amended = self.events.has_events(row) || (repeated && summary.is_some());
+        let is_repeated = !attempts.earlier.is_empty();
+        let is_amended = self.events.has_events(row) || (is_repeated && summary.is_some());
         let mut amendment = is_amended.then(|| build_amendment(&self.events, row, &attempts, &judgement));
-        let has_two_messages = repeated
+        let has_two_messages = is_repeated
             && !receipts.is_empty()
             && self.events.has_two_messages(row, &attempts.to_attempts(row, &self.activities), receipts);
         let parts = attempts.sum_parts();
         // The decisive message can be an earlier one.
         let has_order = |envelope| self.events.find_order(row, envelope) == judgement.order;
-        let sent = if repeated { attempts.select_attempt(has_order) } else { attempts.last };
+        let sent = if is_repeated { attempts.select_attempt(has_order) } else { attempts.last };
         if let (Some(amendment), Some(summary)) = (&mut amendment, &summary) {
-            amendment.duplicate |= has_two_messages || (repeated && summary.has_several_msg_ids(&sent, receipts));
+            amendment.duplicate |= has_two_messages || (is_repeated && summary.has_several_msg_ids(&sent, receipts));
         }
         let state = judgement.state;
         let SentAttempt { phone, kind, chain, begun_at, submitted_at, settled, .. } = sent;
@@ -510,9 +510,9 @@ fn reports_whole_delivery(receipt: &StoredReceipt) -> bool {
 fn build_amendment(events: &RowEvents, row: Row, attempts: &RowAttempts, judgement: &Judgement<'_>) -> Amendment {
     let RowAttempts { last, earlier } = attempts;
     // A message with a different identifier is a duplicate only if receipts prove a delivery.
-    let same =
+    let has_same_id =
         |attempt: &&SentAttempt| events.find_order(row, attempt.envelope) == events.find_order(row, last.envelope);
-    let was_accepted_before = earlier.iter().filter(same).any(SentAttempt::is_accepted);
+    let was_accepted_before = earlier.iter().filter(has_same_id).any(SentAttempt::is_accepted);
     Amendment {
         last: judgement.event.map(|event| (format_instant(event.at), event.change.clone())),
         order: judgement.order,

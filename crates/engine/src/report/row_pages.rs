@@ -69,7 +69,7 @@ impl RowIndex {
         self.matching_sets(state).fold(RoaringBitmap::new(), |all, set| all | set)
     }
 
-    /// Whether the run has this row.
+    /// Whether the index contains this row.
     pub fn contains(&self, row: Row) -> bool {
         self.sets.values().any(|set| set.contains(row.get()))
     }

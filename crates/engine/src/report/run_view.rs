@@ -34,7 +34,7 @@ pub enum RunStatus {
     Resumable,
     /// Every row has an outcome.
     Finished,
-    /// The rest was given up for this reason.
+    /// The remaining rows were given up for this reason.
     Abandoned(String),
     /// A run with changed inputs replaced it.
     Replaced,
@@ -104,7 +104,7 @@ impl fmt::Display for RunStatus {
     }
 }
 
-/// The time for which a run's messages are followed after its start: the longest lifetime of a message, plus a day.
+/// The time for which a run's messages are followed after its start: the longest lifetime of an SMS, plus a day.
 const FOLLOW_UP_TIME: Duration = Duration::from_secs(4 * 86_400);
 
 /// A run with its status and counts.
@@ -146,20 +146,20 @@ impl RunView {
     pub(super) fn from_counts(run: Run, owned: bool, counts: StateCounts, parts: u64) -> Self {
         // Planned rows of a shared run are in progress or waiting for a retry, so the run is still sending. Its number
         // of recipients is the number of rows counted so far.
-        let under_way = run.shared && counts.get(RowState::Planned) > 0;
-        let sending = owned || under_way || counts.get(RowState::Sending) > 0;
+        let is_under_way = run.shared && counts.get(RowState::Planned) > 0;
+        let is_sending = owned || is_under_way || counts.get(RowState::Sending) > 0;
         let run = Run { recipients: counts.total(), ..run };
-        Self { status: RunStatus::from_run(&run, sending), run, counts, parts }
+        Self { status: RunStatus::from_run(&run, is_sending), run, counts, parts }
     }
 
     /// Whether updates can follow: a process is sending the run, or receipts are wanted for messages without a final
     /// status.
     pub fn expects_updates(&self, wants_receipts: bool, now: Timestamp) -> bool {
         let Self { run, status, counts, .. } = self;
-        let open =
+        let has_open_messages =
             [RowState::Accepted, RowState::Queued, RowState::InDoubt].into_iter().any(|state| counts.get(state) > 0);
         let followed = is_followed(run, now) && run.live && !run.is_shared_single_run();
-        *status == RunStatus::Sending || (wants_receipts && followed && open)
+        *status == RunStatus::Sending || (wants_receipts && followed && has_open_messages)
     }
 
     /// The next step for the operator.
@@ -227,8 +227,12 @@ pub enum NextStep {
 impl NextStep {
     /// The next step for rows in doubt, if there are any.
     pub fn for_doubt(counts: &StateCounts) -> Option<Self> {
-        let any = |state| counts.get(state) > 0;
-        if any(RowState::InDoubt) { Some(Self::Reconcile) } else { any(RowState::Unresolved).then_some(Self::Decide) }
+        let has_rows = |state| counts.get(state) > 0;
+        if has_rows(RowState::InDoubt) {
+            Some(Self::Reconcile)
+        } else {
+            has_rows(RowState::Unresolved).then_some(Self::Decide)
+        }
     }
 
     /// The next step for a run that has ended.
@@ -346,15 +350,15 @@ impl RunReport {
         Self::load_report(ledger, run, true).await
     }
 
-    async fn load_report(ledger: &dyn Ledger, run: Run, complete: bool) -> Result<Self, LedgerError> {
+    async fn load_report(ledger: &dyn Ledger, run: Run, must_have_figures: bool) -> Result<Self, LedgerError> {
         let owned = is_owned(ledger, &run).await?;
         // The sending process might have ended and recorded its end since the run was read.
         let reloaded = if owned { None } else { ledger.list_runs(RunFilter::with_key(run.key)).await?.pop() };
         let run = reloaded.unwrap_or(run);
         let stored = if owned { None } else { RunFigures::load_stored(ledger, &run).await? };
-        let counted = run.purged_at.is_some() || (!complete && !owned && run.receipts == 0);
+        let are_counts_enough = run.purged_at.is_some() || (!must_have_figures && !owned && run.receipts == 0);
         let figures = match stored {
-            None if !counted => Some(RunFigures::load(ledger, &run, owned).await?),
+            None if !are_counts_enough => Some(RunFigures::load(ledger, &run, owned).await?),
             stored => stored,
         };
         let view = match &figures {
@@ -368,10 +372,10 @@ impl RunReport {
         let approvals = load_approvals(ledger, &view.run).await?;
         let senders = load_senders(ledger, &view.run).await?;
         let budget_left = match &figures {
-            Some(figures) if complete => load_budget_left(ledger, &view.run, figures).await?,
+            Some(figures) if must_have_figures => load_budget_left(ledger, &view.run, figures).await?,
             _ => None,
         };
-        let opted_out = match complete && view.run.live {
+        let opted_out = match must_have_figures && view.run.live {
             true => Some(ledger.count_opt_outs_from(&view.run.name()).await?),
             false => None,
         };
@@ -464,9 +468,9 @@ pub async fn load_approvals(ledger: &dyn Ledger, run: &Run) -> Result<Vec<Approv
 
 /// Adds the approvals to a JSON object, if there are any.
 pub fn add_approvals(object: &mut Value, approvals: &[Approval]) {
-    let approval = |approval: &Approval| json!({ "by": approval.by, "at": approval.at.to_string() });
+    let approval_json = |approval: &Approval| json!({ "by": approval.by, "at": approval.at.to_string() });
     if !approvals.is_empty() {
-        object["approved"] = approvals.iter().map(approval).collect();
+        object["approved"] = approvals.iter().map(approval_json).collect();
     }
 }
 
@@ -480,10 +484,10 @@ async fn load_senders(ledger: &dyn Ledger, run: &Run) -> Result<Vec<ShardHolder>
 
 /// Adds the processes that send a run to a JSON object, if there are several.
 fn add_senders(object: &mut Value, senders: &[ShardHolder]) {
-    let sender =
+    let sender_json =
         |holder: &ShardHolder| json!({ "by": holder.name, "rows": holder.rows, "since": holder.since.to_string() });
     if !senders.is_empty() {
-        object["senders"] = senders.iter().map(sender).collect();
+        object["senders"] = senders.iter().map(sender_json).collect();
     }
 }
 

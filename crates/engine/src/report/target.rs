@@ -73,7 +73,8 @@ impl ResultsTarget {
         self.file.path()
     }
 
-    /// The file to write. If the path is a link, its target is written and the link itself stays.
+    /// The file to write. If the path is a link, its target is written and the link itself stays. A confined file must
+    /// not be a link.
     ///
     /// # Errors
     /// The reason why the file must not be written, as text.
@@ -151,8 +152,8 @@ impl ProtectedPath {
             return true;
         }
         let real = resolve_links(&self.path);
-        let within = !protected.is_some_and(|protected| protected.is_file()) && real_target.starts_with(&real);
-        within || *real_target == *real
+        let is_within = !protected.is_some_and(|protected| protected.is_file()) && real_target.starts_with(&real);
+        is_within || *real_target == *real
     }
 }
 

@@ -92,12 +92,12 @@ fn write_keys<M: SerializeMap, T: Serialize>(
     kind: OperationKind,
     stage: &Stage<T>,
 ) -> Result<(), M::Error> {
-    let mut objects: Option<&str> = None;
+    let mut last_object: Option<&str> = None;
     for (field, value) in stage.values() {
         match field.place_in(kind) {
             WirePlace::Under(name) => map.serialize_entry(name, &WireValue(value))?,
-            WirePlace::Within(object, _) if objects != Some(object) => {
-                objects = Some(object);
+            WirePlace::Within(object, _) if last_object != Some(object) => {
+                last_object = Some(object);
                 map.serialize_entry(object, &StageObject { object, kind, stage })?;
             }
             WirePlace::Within(..) | WirePlace::Shared(_) | WirePlace::LocalOnly => {}
@@ -115,12 +115,12 @@ fn write_shared_keys<M: SerializeMap, T: Serialize>(
     kind: OperationKind,
     stages: &[Stage<T>],
 ) -> Result<(), M::Error> {
-    let mut written: Option<&str> = None;
+    let mut last_name: Option<&str> = None;
     for (field, value) in stages.iter().flat_map(Stage::values) {
         if let WirePlace::Shared(name) = field.place_in(kind)
-            && written != Some(name)
+            && last_name != Some(name)
         {
-            written = Some(name);
+            last_name = Some(name);
             map.serialize_entry(name, &WireValue(value))?;
         }
     }
@@ -342,14 +342,15 @@ mod tests {
         (any::<bool>(), prop_oneof!["[ -~я\n\u{fdd0}]{0,12}", Just("0".to_owned()), any::<String>()])
     }
 
-    /// A stage of a channel with some of its keys. Consecutive numbers stand for the texts of the stage.
-    fn build_stage(channel: Channel, has_value: u32, next: &mut usize) -> Option<Stage<usize>> {
+    /// A stage of a channel. `value_mask` selects its optional keys; texts and numbers are always set. Consecutive
+    /// numbers stand for the texts of the stage.
+    fn build_stage(channel: Channel, value_mask: u32, next: &mut usize) -> Option<Stage<usize>> {
         let mut text = || {
             *next += 1;
             *next - 1
         };
         let extra = ExtraProperties::from_iter([("x".to_owned(), serde_json::json!({ "y": [0, "0"] }))]);
-        let mut values = StageValues::new(if has_value & 1 == 1 { extra } else { ExtraProperties::new() });
+        let mut values = StageValues::new(if value_mask & 1 == 1 { extra } else { ExtraProperties::new() });
         for (index, field) in channel.facts().fields.iter().enumerate() {
             let value = match field.kind {
                 FieldKind::Template | FieldKind::Message | FieldKind::Choice(_) => FieldValue::Text(text()),
@@ -357,12 +358,12 @@ mod tests {
                 FieldKind::Seconds { least, .. } | FieldKind::Number { least, .. } => FieldValue::Number(least),
                 FieldKind::Flag => FieldValue::Flag(true),
                 FieldKind::Cards { .. } => {
-                    let caption = (has_value & 2 == 2).then(&mut text);
+                    let caption = (value_mask & 2 == 2).then(&mut text);
                     FieldValue::Cards(vec![Card { caption, image: text(), url: text(), button: text() }])
                 }
                 FieldKind::Extra => continue,
             };
-            if has_value >> (index + 2) & 1 == 1
+            if value_mask >> (index + 2) & 1 == 1
                 || !matches!(value, FieldValue::Cards(_) | FieldValue::Flag(_) | FieldValue::Word(_))
             {
                 values.set_value(field, value);

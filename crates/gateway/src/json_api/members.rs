@@ -135,7 +135,8 @@ pub(super) fn read_timestamp(raw: Option<&RawValue>) -> Option<Timestamp> {
 
 /// Whether any object in a JSON text, at any depth, has this key.
 pub(super) fn has_key(body: &[u8], key: &str) -> bool {
-    // A body that is nested too deeply to be read proves nothing, so it counts as if it had the key.
+    // A body that cannot be read, for example because it is nested too deeply, proves nothing. So it counts as if it
+    // had the key.
     let mut json = serde_json::Deserializer::from_slice(body);
     KeySearch(key).deserialize(&mut json).unwrap_or(true)
 }
@@ -338,6 +339,7 @@ fn replace_key(text: &mut String, key: &str) {
     if text.contains(key) {
         *text = text.replace(key, CONCEALED);
     }
+    // A long text might have been cut within the key.
     if let Some(end) = find_cut(text) {
         text.replace_range(end - partial_key_length(&text[..end], key)..end, "");
     }
@@ -358,8 +360,8 @@ pub(super) fn truncate(mut text: String) -> String {
     let Some((end, next)) = text.char_indices().nth(MAX_CHARACTERS) else { return text };
     let characters = text.chars().count();
     let before_number = text[..end].trim_end_matches(|c: char| c.is_ascii_digit()).len();
-    let split = next.is_ascii_digit() && end - before_number <= MAX_DIGITS;
-    text.truncate(if split { before_number } else { end });
+    let splits_number = next.is_ascii_digit() && end - before_number <= MAX_DIGITS;
+    text.truncate(if splits_number { before_number } else { end });
     text.push_str(&format!("{CUT}{characters} characters)"));
     text.shrink_to_fit();
     text

@@ -45,7 +45,7 @@ pub use reply::{AnswerRules, read_reply};
 
 /// The maximum size of an answer in bytes.
 const MAX_ANSWER: usize = 8 << 20;
-/// A connection that was idle for longer is not reused, because the server might be closing it.
+/// The maximum idle time of a connection that is reused. After a longer time, the server might be closing it.
 const MAX_IDLE: Duration = Duration::from_secs(1);
 
 /// The addresses of a gateway, and how to connect to them.
@@ -66,16 +66,16 @@ pub struct GatewayAddress {
 impl GatewayAddress {
     /// Whether no request needs TLS: both endpoints are plain HTTP, and no proxy is used.
     fn is_plain(&self) -> bool {
-        let plain =
+        let is_plain_url =
             |url: &str| url.is_empty() || url.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http://"));
-        self.proxy.is_none() && plain(&self.base_url) && plain(&self.async_url)
+        self.proxy.is_none() && is_plain_url(&self.base_url) && is_plain_url(&self.async_url)
     }
 }
 
 /// The reason why a client cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum JsonApiError {
-    /// The system certificates cannot be read, or no file handles are left.
+    /// The proxy's address is invalid, the system certificates cannot be read, or no file handles are left.
     #[error(
         "cannot create an HTTP client: {reason}; install certificates (`ca-certificates`) or raise `ulimit -n`; nothing was \
          sent",
@@ -301,8 +301,9 @@ fn connect_timeout(total: Duration) -> Duration {
 /// Whether the TLS handshake failed.
 pub(super) fn is_handshake(error: &reqwest::Error) -> bool {
     // The connector has three steps: DNS lookup, TCP connection, TLS handshake.
-    let reached = !error.is_timeout() && !error.is_dns() && !error_chain(error).any(|step| step == "tcp connect error");
-    error.is_connect() && reached && error.url().is_some_and(|url| url.scheme() == "https")
+    let is_connected =
+        !error.is_timeout() && !error.is_dns() && !error_chain(error).any(|step| step == "tcp connect error");
+    error.is_connect() && is_connected && error.url().is_some_and(|url| url.scheme() == "https")
 }
 
 /// Whether the host refused the connection.

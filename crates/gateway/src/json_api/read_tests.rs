@@ -44,7 +44,7 @@ fn read_async(body: &str) -> GatewayReply {
     read_reply(&rules(), Endpoint::Async, &envelope(OperationKind::Viber, 2), &http_answer(200, body))
 }
 
-/// One letter per outcome: accepted, queued, rejected, not sent, doubt.
+/// One letter per outcome: `a` for accepted, `q` for queued, `r` for rejected, `n` for not sent, and `?` for in doubt.
 pub(super) fn outcome_letters(reply: &GatewayReply) -> String {
     reply
         .outcomes

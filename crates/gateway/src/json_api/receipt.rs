@@ -122,13 +122,13 @@ fn read_json_receipts(json: &str) -> Result<Vec<IdentifiedReceipt>, UnreadableRe
 fn read_receipt(json: &str) -> Result<IdentifiedReceipt, UnreadableReceipt> {
     let payload: ReceiptPayload<'_> =
         read_object(json).ok_or(UnreadableReceipt("it is not a JSON object, or it repeats a member"))?;
-    let (error, named) = (read_text(payload.error), read_text(payload.status));
+    let (error, status_name) = (read_text(payload.error), read_text(payload.status));
     let success = match payload.success.map(|success| success.get().trim_matches('"')) {
         Some("true" | "1") => SuccessFlag::True,
         Some("false" | "0") => SuccessFlag::False,
         _ => SuccessFlag::Unclear,
     };
-    let status = match (named, success) {
+    let status = match (status_name, success) {
         (Some(word), _) => Status::from_name(&word),
         // Success means delivered or read (contract 2.4), so the weaker of the two is recorded.
         (None, SuccessFlag::True) => Status::Delivered,
@@ -191,7 +191,7 @@ fn form_data_to_json(body: &str) -> Option<String> {
             "replies" => serde_json::from_str(&value).unwrap_or(Value::Null),
             _ => Value::String(value.into_owned()),
         };
-        // A repeated name is a contradiction.
+        // Two values of the same member contradict each other.
         if members.insert(name.to_owned(), value).is_some() {
             return None;
         }
@@ -324,7 +324,7 @@ mod tests {
         }
 
         #[test]
-        fn arbitrary_bodies_never_panic(value in r#"[{}\[\]",:a-z0-9 ]{0,60}"#) {
+        fn arbitrary_replies_and_form_keys_never_panic(value in r#"[{}\[\]",:a-z0-9 ]{0,60}"#) {
             let _ = read_receipts(format!(r#"{{"status":"READ","replies":{value}}}"#).as_bytes());
             let _ = read_receipts(format!("data[{value}]=1").as_bytes());
         }

@@ -63,7 +63,7 @@ pub fn read_reply(
 
 /// Reads an answer with an HTTP status other than 200. The contract allows only 200 (contract 4.1 and 7).
 fn read_status(rules: &AnswerRules, count: usize, status: u16, retry_after: Option<Duration>) -> GatewayReply {
-    let trusted = rules.trust_status.contains(&status);
+    let is_trusted = rules.trust_status.contains(&status);
     let reason = format!("HTTP {status}");
     let signal = match status {
         300..=399 => {
@@ -77,15 +77,15 @@ fn read_status(rules: &AnswerRules, count: usize, status: u16, retry_after: Opti
             Signal::Stop(StopCause::OffContract, reason)
         }
         429 | 503 => Signal::Slow { reason: reason.clone(), retry_after },
-        _ if trusted => Signal::Unreachable(reason.clone()),
+        _ if is_trusted => Signal::Unreachable(reason.clone()),
         _ => Signal::Strange(reason.clone()),
     };
-    if trusted {
+    if is_trusted {
         return all_not_sent(count, &reason, signal);
     }
-    let slows = matches!(signal, Signal::Slow { .. });
+    let asks_to_slow_down = matches!(signal, Signal::Slow { .. });
     let mut reply = all_in_doubt(count, &reason, signal);
-    if slows {
+    if asks_to_slow_down {
         reply.deviations = vec![ContractDeviation::UntrustedStatus(status); count];
     }
     reply
@@ -209,7 +209,7 @@ struct ItemResult<'a> {
     id: Option<Option<u64>>,
     msg_id: Option<GatewayMessageId>,
     /// Whether the `msg_id` is a negative number.
-    negative: bool,
+    has_negative_msg_id: bool,
     parts: Option<u32>,
     phone: Option<Option<u64>>,
     /// The payload, if it is an object.
@@ -227,7 +227,7 @@ impl<'a> ItemResult<'a> {
             error: read_text(item.error),
             id: non_null(payload.id).map(read_whole_number),
             msg_id: read_msg_id(payload.msg_id),
-            negative: payload.msg_id.is_some_and(|raw| raw.get().starts_with('-')),
+            has_negative_msg_id: payload.msg_id.is_some_and(|raw| raw.get().starts_with('-')),
             parts: payload.parts.and_then(read_whole_number).and_then(|parts| u32::try_from(parts).ok()),
             phone: non_null(payload.phone).map(read_whole_number),
             object,
@@ -315,7 +315,7 @@ impl PlainItem {
             error: None,
             id: Some(Some(id)),
             msg_id: Some(GatewayMessageId::Number(msg_id)),
-            negative: false,
+            has_negative_msg_id: false,
             parts: Some(parts),
             phone: None,
             object: None,
@@ -329,7 +329,7 @@ enum ItemMatch {
     Positions,
     /// By identifier: for each operation, the item with its identifier.
     Ids(Vec<Option<usize>>),
-    /// By identifier, although one was foreign or repeated.
+    /// By identifier, although an identifier was foreign or repeated.
     Foreign(Vec<Option<usize>>),
 }
 
@@ -369,7 +369,7 @@ fn read_results(rules: &AnswerRules, envelope: &Envelope, results: &[ItemResult<
         }
     };
     reply.deviations =
-        results.iter().filter(|result| result.negative).map(|_| ContractDeviation::NegativeMsgId).collect();
+        results.iter().filter(|result| result.has_negative_msg_id).map(|_| ContractDeviation::NegativeMsgId).collect();
     reply
 }
 
@@ -382,8 +382,8 @@ fn match_items(envelope: &Envelope, results: &[ItemResult<'_>]) -> ItemMatch {
     if operations.iter().zip(results).all(agrees) {
         return ItemMatch::Positions;
     }
-    let (items, foreign) = index_items(envelope, results);
-    if foreign { ItemMatch::Foreign(items) } else { ItemMatch::Ids(items) }
+    let (items, has_foreign_id) = index_items(envelope, results);
+    if has_foreign_id { ItemMatch::Foreign(items) } else { ItemMatch::Ids(items) }
 }
 
 /// Finds the item of each operation by identifier. Also returns whether any identifier is foreign or repeated.
@@ -394,13 +394,13 @@ fn index_items(envelope: &Envelope, results: &[ItemResult<'_>]) -> (Vec<Option<u
     let positions: HashMap<u64, usize> =
         operations.iter().enumerate().map(|(position, operation)| (operation.id.get(), position)).collect();
     let mut found: Vec<Vec<usize>> = vec![Vec::new(); operations.len()];
-    let mut foreign = false;
+    let mut has_foreign_id = false;
     for (item, result) in results.iter().enumerate() {
         match result.id {
-            None => foreign |= result.phone.is_some() && envelope.kind().is_single(),
+            None => has_foreign_id |= result.phone.is_some() && envelope.kind().is_single(),
             Some(id) => match id.and_then(|id| positions.get(&id)) {
                 Some(&position) => found[position].push(item),
-                None => foreign = true,
+                None => has_foreign_id = true,
             },
         }
     }
@@ -413,8 +413,8 @@ fn index_items(envelope: &Envelope, results: &[ItemResult<'_>]) -> (Vec<Option<u
         })
         .collect();
     // An identifier also counts as foreign if it is repeated or has the phone number of another operation.
-    foreign |= items.iter().zip(&found).any(|(item, named)| item.is_none() && !named.is_empty());
-    (items, foreign)
+    has_foreign_id |= items.iter().zip(&found).any(|(item, named)| item.is_none() && !named.is_empty());
+    (items, has_foreign_id)
 }
 
 /// Whether the item has the phone number of its operation, or none. Only lookups and verification calls are compared,

@@ -77,38 +77,27 @@ define_rules! {
 pub fn check_row_anomalies(survey: &Survey) -> Vec<Finding> {
     let find_column = |index: usize| survey.columns.iter().find(|column| column.index == index);
     let header = |index| find_column(index).map_or("", |column| column.header.as_str());
-    let finding = |(&(column, anomaly), AnomalyRows { example, rows }): (&(usize, RowAnomaly), &AnomalyRows)| {
+    let name = |index| find_column(index).map_or("", |column| column.name.as_str());
+    let create_finding = |(&(column, anomaly), AnomalyRows { example, rows }): (&(usize, RowAnomaly), &AnomalyRows)| {
         let (header, place) = (header(column), describe_first(rows));
         match anomaly {
             RowAnomaly::EmptyMarker(_) => Some(report_placeholder_value(header, example, &place)),
             RowAnomaly::Damaged(damage) => Some(damaged_text::report_damaged_text(damage, header, example, &place)),
-            RowAnomaly::DatabaseFormat(value) => {
-                let name = find_column(column).map_or("", |column| column.name.as_str());
-                Some(report_database_value(value, name, example, &place))
-            }
-            RowAnomaly::BreaksLink => {
-                let name = find_column(column).map_or("", |column| column.name.as_str());
-                Some(links::report_cell_in_link(name, example, &place))
-            }
+            RowAnomaly::DatabaseFormat(value) => Some(report_database_value(value, name(column), example, &place)),
+            RowAnomaly::BreaksLink => Some(links::report_cell_in_link(name(column), example, &place)),
             RowAnomaly::MixedAlphabets => Some(wording::report_mixed_alphabets(header, example, &place)),
             RowAnomaly::Apostrophe => Some(report_leading_apostrophe(header, example, &place)),
             RowAnomaly::InsecureLink => Some(links::report_insecure_link(header, &place)),
             RowAnomaly::EmptyGreeting => report_empty_greeting(rows),
-            RowAnomaly::TakenForTrue => {
-                let name = find_column(column).map_or("", |column| column.name.as_str());
-                Some(expressions::report_truthy_cells(name, example, &place))
-            }
-            RowAnomaly::LoopedList => {
-                let name = find_column(column).map_or("", |column| column.name.as_str());
-                Some(report_loop_over_text(name, example, &place))
-            }
+            RowAnomaly::TakenForTrue => Some(expressions::report_truthy_cells(name(column), example, &place)),
+            RowAnomaly::LoopedList => Some(report_loop_over_text(name(column), example, &place)),
             RowAnomaly::NearMatch(index) => {
                 let (_, comparison) = survey.unmatched_comparisons.iter().find(|(unmatched, _)| *unmatched == index)?;
                 Some(expressions::report_near_match(&comparison.name, &comparison.text, example, &place))
             }
         }
     };
-    survey.anomalies.iter().filter_map(finding).collect()
+    survey.anomalies.iter().filter_map(create_finding).collect()
 }
 
 /// A finding about placeholder values in a column, which recipients would see.
@@ -132,7 +121,8 @@ pub(super) fn report_leading_apostrophe(column: &str, example: &str, rows: &str)
     Finding::new(&LEADING_APOSTROPHE, message).help("remove the apostrophes from the column, or they will be sent")
 }
 
-/// Whether a cell is a number or a code after an apostrophe. A year or a decade such as `'90s` is not a code.
+/// Whether a cell is a number or a code after an apostrophe. A short year or decade, such as
+/// `'90` or `'90s`, is not a code.
 pub(in crate::check) fn is_code_after_apostrophe(cell: &str) -> bool {
     let Some(code) = cell.strip_prefix('\'') else { return false };
     let is_code = |byte: u8| byte.is_ascii_digit() || byte.is_ascii_uppercase() || b"+-./= ".contains(&byte);
@@ -145,7 +135,7 @@ pub(in crate::check) fn is_code_after_apostrophe(cell: &str) -> bool {
 pub enum DatabaseValue {
     /// A date with the time 00:00:00.
     DateAtMidnight,
-    /// A number with four or more decimals, zeros after the second.
+    /// A number with at least four decimals, which are all zeros after the second.
     PaddedNumber,
 }
 
@@ -195,7 +185,7 @@ pub(super) fn report_database_value(value: DatabaseValue, name: &str, example: &
 
 /// Findings about empty cells in messages, one per column and text, each with a row count and the first row.
 pub fn check_empty_cells(survey: &Survey, places: &SourceMap) -> Vec<Finding> {
-    let finding = |EmptyCells { place, messages, rows }: &EmptyCells| {
+    let create_finding = |EmptyCells { place, messages, rows }: &EmptyCells| {
         let name = &place.name;
         let messages: Vec<String> = messages.iter().map(|(channel, key)| format!("{channel}.{key}")).collect();
         let messages = join_names(messages.iter().map(String::as_str));
@@ -204,7 +194,7 @@ pub fn check_empty_cells(survey: &Survey, places: &SourceMap) -> Vec<Finding> {
             format!("fill in the cells, or set a default: `{{{{ {name} | default(value='…', boolean=true) }}}}`");
         to_finding(problem_at(&place.text, place.span.clone(), &EMPTY_CELL, message, &help), Some(places))
     };
-    survey.empty.iter().map(finding).collect()
+    survey.empty.iter().map(create_finding).collect()
 }
 
 /// A finding about rows whose message has a gap before punctuation, as in `Hello , …`.
@@ -221,7 +211,8 @@ pub(super) fn report_empty_greeting_in_message() -> Finding {
     Finding::new(&EMPTY_GREETING, "the message has a gap, as in `Hello , …`").help(help)
 }
 
-/// Whether a message begins with punctuation, or contains punctuation after a space.
+/// Whether a message has a gap before punctuation: it begins with a punctuation mark, or has a single comma,
+/// exclamation mark or semicolon after a space. A full stop after a space counts only at the end.
 pub(in crate::check) fn has_empty_greeting(message: &str) -> bool {
     let bytes = message.as_bytes();
     if matches!(bytes.first(), Some(b',' | b'!' | b'.' | b';' | b':')) {

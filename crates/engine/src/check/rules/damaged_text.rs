@@ -59,7 +59,7 @@ pub(in crate::check) struct ByteKinds(u8);
 
 impl ByteKinds {
     pub(in crate::check) const NON_ASCII: u8 = 1;
-    /// An ASCII control character other than white space.
+    /// An ASCII control character other than a tab or a line break.
     const CONTROL: u8 = 1 << 1;
     const QUESTION_MARK: u8 = 1 << 2;
     const AMPERSAND: u8 = 1 << 3;
@@ -104,7 +104,7 @@ fn find_damage(text: &str) -> Option<(TextDamage, Range<usize>)> {
 
 /// The first damage in a text with these kinds of bytes, and the byte range of the damaged word.
 pub(in crate::check) fn find_damage_in(text: &str, kinds: ByteKinds) -> Option<(TextDamage, Range<usize>)> {
-    let mut control = kinds.contain(ByteKinds::CONTROL);
+    let mut has_control_character = kinds.contain(ByteKinds::CONTROL);
     if kinds.contain(ByteKinds::NON_ASCII) && can_be_damaged(text.as_bytes()) {
         if let Some(at) = text.find('\u{fffd}') {
             return Some((TextDamage::LostLetters, find_word(text, at)));
@@ -113,9 +113,9 @@ pub(in crate::check) fn find_damage_in(text: &str, kinds: ByteKinds) -> Option<(
         if let Some((word, _)) = find_misread_word(text) {
             return Some((TextDamage::MisreadEncoding, word));
         }
-        control |= text.contains(is_c1_control);
+        has_control_character |= text.contains(is_c1_control);
     }
-    if control && let Some(at) = text.find(|c: char| is_c1_control(c) || is_non_whitespace_ascii_control(c)) {
+    if has_control_character && let Some(at) = text.find(|c: char| is_c1_control(c) || is_unusual_ascii_control(c)) {
         return Some((TextDamage::ControlCharacter, find_word(text, at)));
     }
     if kinds.contain(ByteKinds::QUESTION_MARK)
@@ -129,8 +129,8 @@ pub(in crate::check) fn find_damage_in(text: &str, kinds: ByteKinds) -> Option<(
     None
 }
 
-/// Whether this is an ASCII control character other than white space.
-fn is_non_whitespace_ascii_control(c: char) -> bool {
+/// Whether this is an ASCII control character other than a tab or a line break.
+fn is_unusual_ascii_control(c: char) -> bool {
     c.is_ascii_control() && !matches!(c, '\t' | '\n' | '\r')
 }
 
@@ -177,12 +177,12 @@ fn find_lost_letters(text: &str) -> Option<Range<usize>> {
     let first = words().next()?;
     // `Really ???` is a question; `??? Smith` has lost a name.
     let leads = is_lost(first) && first.matches('?').count() >= 3;
-    let found = if has_letters {
+    let is_damaged = if has_letters {
         leads || lost >= 2 && words().any(|word| word.matches('?').count() >= 3 && is_lost(word))
     } else {
         lost > 0
     };
-    let word = words().find(|word| is_lost(word)).filter(|_| found)?;
+    let word = words().find(|word| is_lost(word)).filter(|_| is_damaged)?;
     let start = word.as_ptr() as usize - text.as_ptr() as usize;
     Some(start..start + word.len())
 }
@@ -213,9 +213,9 @@ pub(super) fn find_misread_word(text: &str) -> Option<(Range<usize>, String)> {
 /// Encodes the characters in `encoding` and decodes the bytes as UTF-8. `None` unless this yields letters and symbols
 /// that people write.
 fn decode_misread(run: &str, encoding: &'static Encoding, is_beside_letter: bool) -> Option<String> {
-    let (bytes, _, unmappable) = encoding.encode(run);
+    let (bytes, _, has_unmappable) = encoding.encode(run);
     let Cow::Owned(bytes) = bytes else { return None };
-    if unmappable {
+    if has_unmappable {
         return None;
     }
     let decoded = match std::str::from_utf8(&bytes) {
@@ -224,9 +224,9 @@ fn decode_misread(run: &str, encoding: &'static Encoding, is_beside_letter: bool
         Err(error) if error.error_len().is_none() => std::str::from_utf8(&bytes[..error.valid_up_to()]).ok()?,
         Err(_) => return None,
     };
-    let cyrillic = encoding == WINDOWS_1251;
+    let is_windows_1251 = encoding == WINDOWS_1251;
     let count = decoded.chars().count();
-    let is_symbol = decoded.chars().all(|c| !c.is_alphabetic()) && (!cyrillic || bytes.len() > 2);
+    let is_symbol = decoded.chars().all(|c| !c.is_alphabetic()) && (!is_windows_1251 || bytes.len() > 2);
     let is_enough = count >= 2 || is_beside_letter || is_symbol;
     (count > 0 && is_enough && decoded.chars().all(is_common_char)).then(|| decoded.to_owned())
 }
@@ -256,7 +256,7 @@ pub(super) fn find_html_entities(text: &str) -> Vec<Range<usize>> {
         "amp", "apos", "bull", "copy", "euro", "gt", "hellip", "laquo", "ldquo", "lt", "mdash", "nbsp", "ndash",
         "quot", "raquo", "rdquo", "rsquo",
     ];
-    let entity = |(start, _): (usize, &str)| {
+    let find_entity = |(start, _): (usize, &str)| {
         let rest = &text[start + 1..];
         let length = rest.bytes().take(8).position(|byte| byte == b';')?;
         let name = &rest[..length];
@@ -268,10 +268,10 @@ pub(super) fn find_html_entities(text: &str) -> Vec<Range<usize>> {
         // `&copy;` in a link is a mistake too, but `&amp=1` is not an entity, because an entity needs the semicolon.
         (is_number || NAMES.contains(&name)).then(|| start..start + length + 2)
     };
-    text.match_indices('&').filter_map(entity).collect()
+    text.match_indices('&').filter_map(find_entity).collect()
 }
 
-/// The character that an HTML entity stands for.
+/// The text to type instead of an HTML entity, such as `-` for `&mdash;`. `None` if no such text is known.
 pub(super) fn decode_entity(entity: &str) -> Option<String> {
     let name = entity.trim_start_matches('&').trim_end_matches(';');
     if let Some(digits) = name.strip_prefix('#') {
@@ -302,16 +302,16 @@ pub(super) fn decode_entity(entity: &str) -> Option<String> {
 pub(super) fn find_html_tags(text: &str) -> Vec<Range<usize>> {
     const TAGS: [&str; 15] =
         ["a", "b", "br", "div", "em", "font", "h1", "h2", "i", "img", "li", "p", "span", "strong", "ul"];
-    let tag = |(start, _): (usize, &str)| {
+    let find_tag = |(start, _): (usize, &str)| {
         let rest = &text[start + 1..];
         let end = rest.find('>')?;
         let inner = rest[..end].trim_start_matches('/');
         let name = inner.split(|c: char| c.is_whitespace() || c == '/').next()?.to_ascii_lowercase();
         let attributes = inner[name.len()..].trim().trim_end_matches('/').trim();
-        let is_closed = !attributes.contains('<') && (attributes.is_empty() || attributes.contains('='));
-        (TAGS.contains(&name.as_str()) && is_closed).then(|| start..start + end + 2)
+        let has_valid_attributes = !attributes.contains('<') && (attributes.is_empty() || attributes.contains('='));
+        (TAGS.contains(&name.as_str()) && has_valid_attributes).then(|| start..start + end + 2)
     };
-    text.match_indices('<').filter_map(tag).collect()
+    text.match_indices('<').filter_map(find_tag).collect()
 }
 
 /// URL-escaped line breaks and spaces outside an address.
@@ -364,9 +364,9 @@ fn find_between(text: &str, marks: &str) -> Vec<Range<usize>> {
             !text[..start].ends_with(continues) && inner.starts_with(|c: char| !c.is_whitespace() && !mark.contains(c));
         let closes = inner.ends_with(|c: char| !c.is_whitespace()) && !after.starts_with(continues);
         let is_word = inner.contains(|c: char| c.is_alphabetic() || c == '%') && !inner.contains('\n');
-        let is_one = opens && closes && is_word;
-        found.extend(is_one.then(|| start..start + length + 4));
-        from = if is_one { start + length + 4 } else { start + 2 };
+        let is_marked = opens && closes && is_word;
+        found.extend(is_marked.then(|| start..start + length + 4));
+        from = if is_marked { start + length + 4 } else { start + 2 };
     }
     found
 }
@@ -395,13 +395,13 @@ pub(super) fn check_damaged_text(text: &NamedTemplate) -> Vec<TextProblem> {
         reported.push(damage);
         Some((damage, at.start + word.start..at.start + word.end))
     });
-    let problem = |(damage, span)| match damage {
+    let report_damage = |(damage, span)| match damage {
         TextDamage::LostLetters => Some(report_lost_letters_in_text(text, span)),
         TextDamage::ControlCharacter => Some(report_control_character_in_text(text, span)),
         TextDamage::MisreadEncoding => Some(report_misread_encoding_in_text(text, span)),
         TextDamage::HtmlEntity => markup::check_html_entities(text),
     };
-    found.filter_map(problem).collect()
+    found.filter_map(report_damage).collect()
 }
 
 /// A finding about damage in the cells of a column.

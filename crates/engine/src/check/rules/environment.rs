@@ -143,7 +143,7 @@ pub(in crate::check) fn unknown_account_data_finding(
     ))
 }
 
-/// The gateway's status for unverified sender names; the contract leaves the set open (2.5).
+/// The gateway's status for unverified sender names. The contract does not limit the set of statuses (2.5).
 const UNVERIFIED: &str = "New";
 
 /// A finding if a signature is not among the account's verified sender names.
@@ -158,14 +158,14 @@ pub(in crate::check) fn check_sender_name(
     }
     let Signature { channel, name, place } = signature;
     // The list might contain only SMS sender names, so it proves nothing about other channels.
-    let new = |message: String| match channel {
+    let create_finding = |message: String| match channel {
         Channel::Sms => Finding::new(&SENDER_UNKNOWN, message),
         _ => Finding::new(&SENDER_UNKNOWN, message).into_warning(),
     };
     let known = || senders.iter().map(|sender| sender.name.as_str());
     let finding = match senders.iter().find(|sender| sender.name == *name).map(|sender| sender.status.as_str()) {
         Some(status) if account.verified.iter().any(|word| word.eq_ignore_ascii_case(status)) => return None,
-        Some(status) if status.eq_ignore_ascii_case(UNVERIFIED) => new(format!(
+        Some(status) if status.eq_ignore_ascii_case(UNVERIFIED) => create_finding(format!(
             "the sender name `{name}` is not verified yet: its status is `{status}`"
         ))
         .help(format!("wait until the gateway has verified it, or use another name listed by `{}`", account.senders)),
@@ -175,13 +175,15 @@ pub(in crate::check) fn check_sender_name(
         )
         .into_warning()
         .help("ask the gateway's support team what this status means"),
-        None => new(format!("the account has no sender name `{name}`")).help(match did_you_mean(name, known()) {
-            Some(suggestion) if suggestion.eq_ignore_ascii_case(name) => {
-                format!("did you mean `{suggestion}`? names are case-sensitive")
-            }
-            Some(suggestion) => format!("did you mean `{suggestion}`?"),
-            None => format!("run `{}` to list the account's sender names", account.senders),
-        }),
+        None => {
+            create_finding(format!("the account has no sender name `{name}`")).help(match did_you_mean(name, known()) {
+                Some(suggestion) if suggestion.eq_ignore_ascii_case(name) => {
+                    format!("did you mean `{suggestion}`? names are case-sensitive")
+                }
+                Some(suggestion) => format!("did you mean `{suggestion}`?"),
+                None => format!("run `{}` to list the account's sender names", account.senders),
+            })
+        }
     };
     Some(finding.at(place.clone()))
 }
@@ -245,8 +247,8 @@ pub(super) fn check_mandatory(campaign: &Campaign, profile: &Profile) -> Option<
 }
 
 pub(super) fn check_endpoint(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
-    let missing = campaign.brief.endpoint == Endpoint::Async && profile.async_url.is_none();
-    let place = campaign.places.locate_key("endpoint").filter(|_| missing)?;
+    let is_missing = campaign.brief.endpoint == Endpoint::Async && profile.async_url.is_none();
+    let place = campaign.places.locate_key("endpoint").filter(|_| is_missing)?;
     let finding = Finding::new(&MISSING_ENDPOINT, format!("the profile `{}` has no `async_url`", profile.name));
     let name = &profile.name;
     let help = format!("write `endpoint: sync`, or add `async_url: https://…` to `{name}` in gateways.yaml");

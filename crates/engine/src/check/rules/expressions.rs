@@ -43,13 +43,14 @@ define_rules! {
 const NEGATIVE_AND_POSITIVE: [(&str, &str); 6] =
     [("false", "true"), ("no", "yes"), ("n", "y"), ("0", "1"), ("off", "on"), ("ні", "так")];
 
-/// Reports the comparisons of a text that no cell can match; `is_column` says whether a name is a column.
+/// Reports the comparisons of a text that no cell can match; `is_column` says whether a name is a column. Comparisons
+/// that fail for every row are reported by [`find_failing_comparisons`].
 pub(super) fn check_comparisons(text: &NamedTemplate, is_column: impl Fn(&str) -> bool) -> Vec<TextProblem> {
-    let fails = find_number_comparisons(text);
+    let failing_checks = find_number_comparisons(text);
     let checks = find_condition_checks(text)
         .into_iter()
-        .filter(|check| refers_to_cell(check, &is_column) && !fails.contains(check));
-    let problem = |check: ConditionCheck| {
+        .filter(|check| refers_to_cell(check, &is_column) && !failing_checks.contains(check));
+    let report_check = |check: ConditionCheck| {
         let name = &check.name;
         let (message, help) = match check.kind {
             ConditionKind::IsBool(word) => (
@@ -64,7 +65,7 @@ pub(super) fn check_comparisons(text: &NamedTemplate, is_column: impl Fn(&str) -
         };
         Some(problem_at(text, check.span, &CELL_IS_TEXT, message, &help))
     };
-    checks.filter_map(problem).collect()
+    checks.filter_map(report_check).collect()
 }
 
 /// Finds ordered comparisons of a cell with a number, which fail for every row.
@@ -280,12 +281,12 @@ mod tests {
         }
     }
 
-    fn find_pairs(texts: &[&str], constants: &[&str], headers: &[&str]) -> Vec<(String, String)> {
+    fn find_pairs(texts: &[&str], constants: &[&str], variant_constants: &[&str]) -> Vec<(String, String)> {
         let texts: Vec<NamedTemplate> =
             texts.iter().map(|source| NamedTemplate { name: "t".into(), source: (*source).into() }).collect();
         let mut load = |name: &str| (name == "part.txt").then(|| "{{ offer }}".to_owned());
         let Some(used) = collect_used_names(texts.iter(), &mut load) else { return Vec::new() };
-        let vars = headers.iter().map(|name| ((*name).to_owned(), String::new())).collect();
+        let vars = variant_constants.iter().map(|name| ((*name).to_owned(), String::new())).collect();
         let variant = MessageVariant { name: "a".into(), share: Percentage::WHOLE, content: None, vars };
         let unused = find_misspelled_constants(&variant, &used, constants);
         unused.into_iter().map(|(name, suggestion)| (name.to_owned(), suggestion.to_owned())).collect()
@@ -306,8 +307,8 @@ mod tests {
             (&["{% include 'gone.txt' %}{{ greeting }}"], &["greeting"], &["greting"]),
             (&["{{ link_a }}"], &["link_a"], &["link_a", "link_b"]),
         ];
-        for (texts, constants, headers) in fine {
-            assert_eq!(find_pairs(texts, constants, headers), [], "{texts:?}");
+        for (texts, constants, variant_constants) in fine {
+            assert_eq!(find_pairs(texts, constants, variant_constants), [], "{texts:?}");
         }
     }
 }

@@ -59,18 +59,18 @@ define_rules! {
 pub(super) fn check_broken_links(text: &NamedTemplate) -> Vec<TextProblem> {
     let spans = constant_parts(text).flat_map(|(part, at)| {
         let found = find_broken_links(part).into_iter();
-        let more = part.len() + at.start < text.source.len();
+        let has_more_text = part.len() + at.start < text.source.len();
         // A template tag can follow the last `//`.
-        let found = found.filter(move |span| !(more && span.end == part.len() && part.ends_with("://")));
+        let found = found.filter(move |span| !(has_more_text && span.end == part.len() && part.ends_with("://")));
         found.map(move |span| at.start + span.start..at.start + span.end)
     });
-    let problem = |span: Range<usize>| {
+    let report_link = |span: Range<usize>| {
         let broken = text.source[span.clone()].trim_end();
         let message = format!("the link `{broken}` starts with a typo");
         let help = format!("write `{}`", repair_link(broken));
         problem_at(text, span, &BROKEN_LINK, message, &help)
     };
-    spans.map(problem).collect()
+    spans.map(report_link).collect()
 }
 
 /// The link that the author of a malformed link probably intended.
@@ -86,34 +86,29 @@ fn find_broken_links(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     for (start, _) in text.match_indices("//") {
         let before = &text[..start];
-        let word = before.rfind(char::is_whitespace).map_or(0, |at| at + 1);
         // `https: //a` has an extra space.
-        let word = if before.ends_with(": ") {
-            before.trim_end().rfind(char::is_whitespace).map_or(0, |at| at + 1)
-        } else {
-            word
-        };
+        let before_space = if before.ends_with(": ") { before.trim_end() } else { before };
+        let mut word_start = before_space.rfind(char::is_whitespace).map_or(0, |at| at + 1);
         // Escaped line breaks are reported as a separate finding.
-        let mut word = word;
-        while before.get(word..word + 3).is_some_and(is_escaped_whitespace) {
-            word += 3;
+        while before.get(word_start..word_start + 3).is_some_and(is_escaped_whitespace) {
+            word_start += 3;
         }
-        let scheme = &before[word..];
+        let scheme = &before[word_start..];
         let letters: String = scheme.chars().filter(char::is_ascii_alphabetic).collect::<String>().to_ascii_lowercase();
         let is_misspelled_https =
             scheme.len() <= 9 && strsim::damerau_levenshtein(&letters, "https") <= 2 && letters.contains('t');
-        let right = ["http:", "https:"]
+        let is_correct = ["http:", "https:"]
             .iter()
-            .any(|right| scheme.trim_start_matches(|c: char| !c.is_alphanumeric()).eq_ignore_ascii_case(right));
-        let blank = text[start + 2..].starts_with(char::is_whitespace);
-        if is_misspelled_https && (!right || blank) {
-            found.push(word..find_link_end(text, start + 2));
+            .any(|correct| scheme.trim_start_matches(|c: char| !c.is_alphanumeric()).eq_ignore_ascii_case(correct));
+        let has_space_after = text[start + 2..].starts_with(char::is_whitespace);
+        if is_misspelled_https && (!is_correct || has_space_after) {
+            found.push(word_start..find_link_end(text, start + 2));
         }
     }
     for (start, _) in text.to_ascii_lowercase().match_indices("http") {
         let rest = text[start + 4..].strip_prefix(['s', 'S']).unwrap_or(&text[start + 4..]);
-        let one_slash = rest.starts_with(":/") && !rest.starts_with("://");
-        if one_slash || rest.starts_with(":\\") || rest.starts_with(";/") && !rest.starts_with(";//") {
+        let has_one_slash = rest.starts_with(":/") && !rest.starts_with("://");
+        if has_one_slash || rest.starts_with(":\\") || rest.starts_with(";/") && !rest.starts_with(";//") {
             found.push(start..find_link_end(text, start));
         }
     }
@@ -140,11 +135,11 @@ pub(super) fn check_insecure_links(text: &NamedTemplate) -> Vec<TextProblem> {
     });
     let mut spans: Vec<_> = parts.collect();
     spans.sort_by_key(|span| span.start);
-    let problem = |span: std::ops::Range<usize>| {
+    let report_link = |span: std::ops::Range<usize>| {
         let message = format!("the link `{}` does not start with `https://`", &text.source[span.clone()]);
         problem_at(text, span, &INSECURE_LINK, message, "start the link with `https://`, and check that it opens")
     };
-    spans.into_iter().map(problem).collect()
+    spans.into_iter().map(report_link).collect()
 }
 
 /// A finding about insecure links in cells.
@@ -227,8 +222,8 @@ fn find_example_hosts(text: &str) -> impl Iterator<Item = (usize, &str)> {
 
 /// Whether a host is in a reserved domain, which nobody can register.
 fn is_reserved_host(host: &str) -> bool {
-    let is_one = |domain: &&str| host.eq_ignore_ascii_case(domain) || is_subdomain(host, domain);
-    RESERVED_TLDS.iter().any(|domain| is_subdomain(host, domain)) || RESERVED_DOMAINS.iter().any(is_one)
+    let is_within = |domain: &&str| host.eq_ignore_ascii_case(domain) || is_subdomain(host, domain);
+    RESERVED_TLDS.iter().any(|domain| is_subdomain(host, domain)) || RESERVED_DOMAINS.iter().any(is_within)
 }
 
 /// Whether a host is a subdomain of a domain.

@@ -127,7 +127,7 @@ pub fn all_rules() -> impl Iterator<Item = &'static Rule> {
 /// Defaults never cause a finding, because the profile overrides them
 /// ([`DeliverySettings::with_profile_limits`](campaign_manifest::DeliverySettings::with_profile_limits)).
 pub fn check_against_profile(campaign: &Campaign, profile: &Profile) -> Vec<Finding> {
-    let rules: [fn(&Campaign, &Profile) -> Option<Finding>; 11] = [
+    let checks: [fn(&Campaign, &Profile) -> Option<Finding>; 11] = [
         environment::check_batch_limit,
         environment::check_rate_limit,
         environment::check_mandatory,
@@ -140,7 +140,7 @@ pub fn check_against_profile(campaign: &Campaign, profile: &Profile) -> Vec<Find
         opt_out_instructions::check_opt_out_instructions,
         opt_out_instructions::check_impossible_replies,
     ];
-    rules.into_iter().filter_map(|check| check(campaign, profile)).collect()
+    checks.into_iter().filter_map(|check| check(campaign, profile)).collect()
 }
 
 /// Collects notes about a campaign and, if it was surveyed, about its list: facts that are not mistakes.

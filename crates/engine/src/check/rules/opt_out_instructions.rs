@@ -76,8 +76,8 @@ fn tells_how_to_opt_out(text: &NamedTemplate, vars: &[(String, String)]) -> bool
     }
     let tags = find_tags(text);
     let is_instruction = |tag: &String| {
-        let unknown = ["include", "extends", "import"].iter().any(|word| tag.contains(word));
-        unknown || INSTRUCTION_NAMES.iter().any(|name| tag.contains(name))
+        let inserts_text = ["include", "extends", "import"].iter().any(|word| tag.contains(word));
+        inserts_text || INSTRUCTION_NAMES.iter().any(|name| tag.contains(name))
     };
     let mentions = |name: &str| tags.iter().any(|tag| tag.contains(&name.to_lowercase()));
     tags.iter().any(is_instruction)
@@ -88,7 +88,7 @@ fn tells_how_to_opt_out(text: &NamedTemplate, vars: &[(String, String)]) -> bool
 fn find_tags(text: &NamedTemplate) -> Vec<String> {
     let mut tags = Vec::new();
     let mut next = 0;
-    for (_, at) in constant_parts(text).map(|(part, at)| (part.len(), at)) {
+    for (_, at) in constant_parts(text) {
         tags.push(text.source[next..at.start].to_lowercase());
         next = at.end;
     }
@@ -146,11 +146,11 @@ fn find_impossible_reply(stage: &Stage<NamedTemplate>) -> Option<TextProblem> {
     if !is_name {
         return None;
     }
-    let asks = constant_parts(&sms.message).any(|(part, _)| {
+    let asks_for_reply = constant_parts(&sms.message).any(|(part, _)| {
         split_words(part).any(|(_, word)| REPLY_STEMS.iter().any(|stem| word.to_lowercase().starts_with(stem)))
     });
     let words = OptOutWords::default();
-    let (at, word) = constant_parts(&sms.message).filter(|_| asks).find_map(|(part, span)| {
+    let (at, word) = constant_parts(&sms.message).filter(|_| asks_for_reply).find_map(|(part, span)| {
         let found = split_words(part).find(|(_, word)| words.find_covering_word(word).is_some());
         found.map(|(at, word)| (span.start + at, word))
     })?;

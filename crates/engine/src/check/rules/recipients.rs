@@ -1,4 +1,4 @@
-//! Rules about recipients: duplicates, opt-outs, landlines and limits.
+//! Rules about recipients: duplicates, changed rows, consent, opt-outs, landlines and limits.
 
 use roaring::RoaringBitmap;
 

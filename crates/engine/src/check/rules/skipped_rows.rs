@@ -100,9 +100,9 @@ pub(super) fn reason_findings(rule: &'static Rule, description: &str, reasons: &
     let (mut findings, mut listed, mut rest) = (Vec::new(), 0, 0);
     for (index, ReasonRows { reason, rows }) in reasons.iter().enumerate() {
         // Leaves room for at least one row of each remaining reason.
-        let remaining = reasons.len() - index - 1;
-        let room = MAX_LISTED_ROWS.saturating_sub(listed);
-        let take = room.saturating_sub(remaining).max(1).min(room);
+        let reasons_left = reasons.len() - index - 1;
+        let available = MAX_LISTED_ROWS.saturating_sub(listed);
+        let take = available.saturating_sub(reasons_left).max(1).min(available);
         if take == 0 {
             rest += rows.len();
             continue;
@@ -166,8 +166,8 @@ fn invalid_row_findings(left_out: &ExcludedRows, failing: &BTreeMap<String, Find
     for finding in &mut findings {
         let has_reason = |(reason, _): &(&String, &Finding)| finding.message.ends_with(&format!(": {reason}"));
         let Some((reason, failing)) = failing.iter().find(has_reason) else { continue };
-        let subject = finding.message.len() - reason.len();
-        finding.message.truncate(subject);
+        let reason_start = finding.message.len() - reason.len();
+        finding.message.truncate(reason_start);
         finding.message += &failing.message;
         finding.place.clone_from(&failing.place);
         finding.help = match (failing.help.clone(), finding.help.take()) {

@@ -124,7 +124,7 @@ pub(in crate::check) fn check_late_start(timed: &TimedCampaign<'_>, runs: &[Sche
         sending_runs(runs).filter(|(_, outlook)| outlook.first_message_wait() > TOLERATED_WAIT).collect();
     let (_, first) = late.first()?;
     let dates: Vec<_> = late.iter().map(|(date, _)| *date).collect();
-    let wait = format_hours(first.first_message_wait());
+    let wait = format_duration(first.first_message_wait());
     let opens = timed.format_date(first.opens?);
     let message = match dates.as_slice() {
         [_] => {
@@ -138,15 +138,6 @@ pub(in crate::check) fn check_late_start(timed: &TimedCampaign<'_>, runs: &[Sche
     };
     let help = "set `schedule` to a time when the window is open";
     Some(Finding::new(&LATE_START, message).help(help).at(find_times_place(timed)))
-}
-
-/// Formats a duration in hours and minutes: `11 h 30 min`.
-fn format_hours(time: Duration) -> String {
-    let minutes = time.as_secs() / 60;
-    match (minutes / 60, minutes % 60) {
-        (hours, 0) => format!("{hours} h"),
-        (hours, minutes) => format!("{hours} h {minutes} min"),
-    }
 }
 
 /// A warning about a run that begins now and cannot send all of its messages before `until`.
@@ -172,13 +163,13 @@ fn until_near_finding(timed: &TimedCampaign<'_>, date: &str, outlook: &Outlook) 
     let messages = timed.messages?;
     let (unsent, ends) = (outlook.unsent, outlook.ends.filter(|_| outlook.unsent > 0)?);
     let time = ends.to_zoned(timed.campaign.home_zone()).strftime("%Y-%m-%d %H:%M");
-    let leaving = messages.saturating_sub(unsent);
+    let sendable = messages.saturating_sub(unsent);
     let all = format_count(messages, "message");
-    let message = match leaving {
+    let message = match sendable {
         0 => format!("none of the {all}{date} can be sent before {time}; all are skipped"),
-        leaving => format!(
+        sendable => format!(
             "about {} of {all}{date} can be sent before {time}; {} skipped",
-            format_thousands(leaving),
+            format_thousands(sendable),
             choose_plural(unsent, "the other one is", &format!("the other {} are", format_thousands(unsent)))
         ),
     };
@@ -263,22 +254,22 @@ fn check_fallback_channels(
         if due.is_some() { " from the next scheduled date" } else { "" },
         format_duration(waits)
     );
-    let fits = open.saturating_sub(sending).as_secs() / lifetimes.len() as u64;
+    let max_lifetime = open.saturating_sub(sending).as_secs() / lifetimes.len() as u64;
     let finding = Finding::new(&FALLBACK_OUTSIDE, message)
         .at(campaign.places.locate_key(&format!("{path}channels[{first}].{channel}")));
-    Some(match fits {
+    Some(match max_lifetime {
         0..60 => finding.help(
             "widen the window or send to fewer recipients: sending takes the whole window, so no `lifetime` is short \
              enough",
         ),
-        fits => {
+        max_lifetime => {
             let begins = if due.is_some() { "" } else { "; this is enough if the run starts when the window opens" };
-            finding.help(format!("write `lifetime: {}` or less{begins}", format_lifetime(fits)))
+            finding.help(format!("write `lifetime: {}` or less{begins}", format_lifetime(max_lifetime)))
         }
     })
 }
 
-/// Formats a duration for display: `11 h 30 min`.
+/// Formats a duration in hours and minutes: `11 h 30 min`.
 fn format_duration(time: Duration) -> String {
     let minutes = time.as_secs() / 60;
     match (minutes / 60, minutes % 60) {
@@ -314,9 +305,9 @@ fn check_channel_lifetimes(
     let (_, before) = content.stages.split_last()?;
     let (index, channel) = before.iter().enumerate().find_map(|(index, stage)| {
         let field = stage.channel().facts().fields.iter().find(|field| field.key == "lifetime")?;
-        let possible = !matches!(field.place_in(content.kind), WirePlace::Nowhere(_));
+        let is_supported = !matches!(field.place_in(content.kind), WirePlace::Nowhere(_));
         let is_set = stage.values().any(|(field, _)| field.key == "lifetime");
-        (possible && !is_set).then(|| (index, stage.channel()))
+        (is_supported && !is_set).then(|| (index, stage.channel()))
     })?;
     let next = content.stages.get(index + 1)?.channel();
     let message = format!("`{channel}` has no `lifetime`, so {next} might be tried up to two days later");

@@ -83,8 +83,8 @@ pub(super) fn report_mixed_alphabets(column: &str, example: &str, rows: &str) ->
 }
 
 fn describe_word(word: &str) -> String {
-    let letters_of = |latin: bool| -> Vec<String> {
-        let letters = word.chars().filter(|c| if latin { c.is_ascii_alphabetic() } else { is_cyrillic(*c) });
+    let letters_of = |is_latin: bool| -> Vec<String> {
+        let letters = word.chars().filter(|c| if is_latin { c.is_ascii_alphabetic() } else { is_cyrillic(*c) });
         letters.map(|c| format!("`{c}`")).collect()
     };
     let (latin, cyrillic) = (letters_of(true), letters_of(false));
@@ -127,11 +127,12 @@ fn has_wrong_alphabet_letters(word: &str) -> bool {
         return false;
     }
     let stem = word.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(word.len());
-    let is_ended = stem >= 2 && word[stem..].chars().all(is_cyrillic);
+    let has_native_ending = stem >= 2 && word[stem..].chars().all(is_cyrillic);
     let meant_as_cyrillic = latin.clone().all(|c| cyrillic_lookalike(c).is_some());
     let meant_as_latin = cyrillic.clone().all(|c| latin_lookalike(c).is_some());
-    let foreign = is_ended && (word[..stem].bytes().all(|byte| byte.is_ascii_uppercase()) || !meant_as_cyrillic);
-    (meant_as_cyrillic || meant_as_latin) && !foreign
+    let is_foreign =
+        has_native_ending && (word[..stem].bytes().all(|byte| byte.is_ascii_uppercase()) || !meant_as_cyrillic);
+    (meant_as_cyrillic || meant_as_latin) && !is_foreign
 }
 
 fn is_cyrillic(c: char) -> bool {
@@ -169,7 +170,7 @@ pub fn check_costly_characters(survey: &Survey, brief: &CampaignBrief, profile: 
     let about = if arms.iter().any(|arm| arm.content.stages.len() > 1) { "at most" } else { "about" };
     let mut channels = arms.iter().flat_map(|arm| &arm.content.stages).map(Stage::channel);
     let billed = channels.find(|channel| channel.facts().billed_by_part);
-    let price = |more: u64| {
+    let describe_price = |more: u64| {
         let profile = profile?;
         let price = profile.price_per_message(billed?)?;
         // The countries of these rows are not known here.
@@ -177,7 +178,7 @@ pub fn check_costly_characters(survey: &Survey, brief: &CampaignBrief, profile: 
         let price = price.highest_price().saturating_mul(more);
         Some(format!(", {about} {price} {}", profile.currency.as_deref().unwrap_or_default()).trim_end().to_owned())
     };
-    let finding = |(characters, costly): (&Vec<char>, &CostlyRows)| {
+    let create_finding = |(characters, costly): (&Vec<char>, &CostlyRows)| {
         let CostlyRows { rows, extra_parts: more, first: (parts, without) } = costly;
         let (names, make) = (format_characters(characters), if characters.len() == 1 { "makes" } else { "make" });
         let row = rows.min().unwrap_or_default();
@@ -185,10 +186,10 @@ pub fn check_costly_characters(survey: &Survey, brief: &CampaignBrief, profile: 
         if rows.len() > 1 {
             message += &format!("; in total, {more} extra parts in {} rows", rows.len());
         }
-        message += &price(*more).unwrap_or_default();
+        message += &describe_price(*more).unwrap_or_default();
         Finding::new(&COSTLY_CHARACTER, message).help(suggest_replacements(characters))
     };
-    costly.into_iter().take(MAX_NAMED).map(finding).collect()
+    costly.into_iter().take(MAX_NAMED).map(create_finding).collect()
 }
 
 /// A finding about characters that make a single SMS longer.
@@ -208,8 +209,8 @@ pub(super) fn check_costly_characters_in_message(text: &str) -> Option<Finding> 
 
 /// Formats characters with code points, because some characters look alike.
 fn format_characters(characters: &[char]) -> String {
-    let name = |c: &char| format!("`{c}` (U+{:04X})", u32::from(*c));
-    join_with_and(characters.iter().map(name).collect())
+    let format_character = |c: &char| format!("`{c}` (U+{:04X})", u32::from(*c));
+    join_with_and(characters.iter().map(format_character).collect())
 }
 
 /// Joins items: `a, b and c`.
@@ -249,11 +250,11 @@ fn describe_replacement(instead: &str) -> String {
 
 /// Finds constant button captions that are longer than some accounts allow.
 pub(super) fn check_long_buttons(stage: &Stage<NamedTemplate>) -> Vec<TextProblem> {
-    let constant = |text: &NamedTemplate| !text.source.contains("{{") && !text.source.contains("{%");
+    let is_constant = |text: &NamedTemplate| !text.source.contains("{{") && !text.source.contains("{%");
     let problems = stage.texts().filter_map(|(field, text)| {
         let (safe, length) = (field.safe_length?, text.source.chars().count());
         let (title, noun) = (stage.channel().facts().title, field.noun);
-        (constant(text) && length > safe).then(|| {
+        (is_constant(text) && length > safe).then(|| {
             let message = format!("the {title} {noun} has {length} characters, but some accounts allow only {safe}");
             let help = "shorten the text, or ask the gateway's support team what your account allows";
             problem_at(text, 0..text.source.len(), &LONG_BUTTON, message, help)
@@ -267,13 +268,13 @@ pub(super) fn check_constant_code(stage: &Stage<NamedTemplate>) -> Vec<TextProbl
     let facts = stage.channel().facts();
     let messages = stage.texts().filter(|(field, _)| facts.personal && field.key == "message");
     let same = messages.filter(|(_, text)| !text.source.contains("{{") && !text.source.contains("{%"));
-    let problem = |(_, text): (_, &NamedTemplate)| {
+    let report_text = |(_, text): (_, &NamedTemplate)| {
         let title = facts.title;
         let message = format!("all recipients get the same {title} message, but {title} is for one-time codes");
         let help = "insert each recipient's own code, for example with `{{ code }}`, or use another channel";
         problem_at(text, 0..text.source.len(), &CODE_FOR_ALL, message, help)
     };
-    same.map(problem).collect()
+    same.map(report_text).collect()
 }
 
 /// An error about the first constant words in the text of a one-time code.
@@ -281,7 +282,7 @@ pub(super) fn check_code_text(stage: &Stage<NamedTemplate>) -> Vec<TextProblem> 
     let codes = stage.texts().filter(|(field, _)| matches!(field.limit, TextLimit::Digits { .. }));
     // Texts without tags are checked elsewhere as a whole, and text within a condition might not be sent.
     let filled = codes.filter(|(_, text)| text.source.contains("{{") && !text.source.contains("{%"));
-    let problem = |(_, text): (_, &NamedTemplate)| {
+    let report_text = |(_, text): (_, &NamedTemplate)| {
         let (words, at) = constant_parts(text).find(|(part, _)| part.bytes().any(|byte| !byte.is_ascii_digit()))?;
         let title = stage.channel().facts().title;
         let words = if words.trim().is_empty() { "a space".to_owned() } else { format!("`{}`", words.trim()) };
@@ -289,7 +290,7 @@ pub(super) fn check_code_text(stage: &Stage<NamedTemplate>) -> Vec<TextProblem> 
         let help = "write only the code, for example `message: \"{{ code }}\"`, or use `sms` or `viber` for text";
         Some(problem_at(text, at, &CODES_ONLY, message, help))
     };
-    filled.filter_map(problem).collect()
+    filled.filter_map(report_text).collect()
 }
 
 /// Words at the start or end of the headers of name columns, in lower case.

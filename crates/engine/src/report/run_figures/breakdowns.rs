@@ -111,7 +111,7 @@ pub struct RunCost {
     pub unpriced: u64,
 }
 
-/// The longest measured time, in milliseconds: a day.
+/// The longest recorded answer time, in milliseconds: a day.
 const MAX_ANSWER_MS: u64 = 86_400_000;
 
 /// Figures about the requests of a run.

@@ -20,7 +20,7 @@ use campaign_ledger::{RowState, StateCounts};
 pub const ACCEPTED_STATES: [RowState; 5] =
     [RowState::Queued, RowState::Accepted, RowState::Delivered, RowState::Read, RowState::Failed];
 
-/// The longest measured time, in milliseconds: about thirteen months.
+/// The longest recorded delivery time, in milliseconds: about thirteen months.
 const MAX_DELIVERY_MS: u64 = 400 * 24 * 3_600_000;
 
 /// The upper bounds of the spans in which messages are counted exactly, in seconds. The last span counts all longer
@@ -29,8 +29,8 @@ const SPAN_SECONDS: [u64; 13] = [1, 2, 5, 10, 30, 60, 120, 300, 900, 3_600, 10_8
 
 /// Accepted messages by channel.
 ///
-/// Each message counts once: for the channel that delivered it first, or else for the one that was reported last. Its
-/// reading counts for the channel that reported it.
+/// Each message counts once: for the channel that delivered it first, or else for the channel that was reported last,
+/// or else for its only channel. Its reading counts for the channel that reported the reading.
 #[derive(Clone, Debug, Default)]
 pub struct ChannelFigures {
     pub(super) channels: BTreeMap<Channel, ChannelFigure>,
@@ -215,7 +215,7 @@ impl ChannelFigures {
 
     /// The figures as text, one line per channel.
     pub fn format_lines(&self) -> Vec<String> {
-        let line = |(channel, figure): (Option<Channel>, &ChannelFigure)| {
+        let format_line = |(channel, figure): (Option<Channel>, &ChannelFigure)| {
             let ChannelFigure { counts, read, in_part, times } = figure;
             let mut parts = Vec::new();
             if counts.total() > 0 {
@@ -239,7 +239,7 @@ impl ChannelFigures {
             }
             format!("{}: {}", channel.map_or("channel not reported", Channel::name), parts.join(" · "))
         };
-        self.iter().map(line).collect()
+        self.iter().map(format_line).collect()
     }
 }
 

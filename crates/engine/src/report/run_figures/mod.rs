@@ -218,15 +218,15 @@ impl<'f> Fold<'f> {
     }
 }
 
-/// The reason why a row was rejected or failed, in the form that the figures count: short, and with a masked phone
-/// number.
+/// The reason why a row was rejected, failed or not sent, in the form that the figures count: short, and with a masked
+/// phone number.
 pub(in crate::report) fn normalize_failure_reason(record: &RowRecord) -> String {
     let text = find_failure_reason(record);
     let text = record.phone.map_or(text.into(), |phone| phone.hide_in_text(text, &phone.format_masked()));
     breakdowns::shorten_reason(&text)
 }
 
-/// The reason why a row was rejected or failed, in the gateway's words if there are any.
+/// The reason why a row was rejected, failed or not sent, in the gateway's words if there are any.
 fn find_failure_reason(record: &RowRecord) -> &str {
     if record.lacks_fallback_report() {
         return FALLBACK_NOT_REPORTED;

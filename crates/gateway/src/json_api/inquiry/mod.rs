@@ -1,7 +1,7 @@
 //! Inquiries about the account and changes to it: each kind defines its operation and reads its answer.
 //!
-//! They use the synchronous endpoint, because the asynchronous one returns only a `request_id` (contract 4.2). Each
-//! inquiry sends one envelope, once, and reads its answer item by item. Reading is tolerant where the contract is
+//! Inquiries use the synchronous endpoint, because the asynchronous one returns only a `request_id` (contract 4.2).
+//! Each inquiry sends one envelope, once, and reads its answer item by item. Reading is tolerant where the contract is
 //! silent, and strict where a guess could mislead. Callers decide whether to ask again.
 
 mod account;

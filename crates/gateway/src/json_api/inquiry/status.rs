@@ -95,8 +95,8 @@ impl AskStatus {
 }
 
 fn parse_id(text: &str) -> Option<MessageId> {
-    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    text.parse().ok().filter(|_| digits).and_then(MessageId::new)
+    let is_numeric = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| is_numeric).and_then(MessageId::new)
 }
 
 impl Inquiry for AskStatus {
@@ -248,9 +248,9 @@ mod tests {
             ("a-1", true, text("a-1")),
             (" ", true, None),
         ];
-        for (typed, is_gateways, expected) in table {
-            let inquiry = if is_gateways { AskStatus::from_gateway_id(typed) } else { AskStatus::from_own_id(typed) };
-            assert_eq!(inquiry, expected, "{typed} {is_gateways}");
+        for (typed, is_gateway_id, expected) in table {
+            let inquiry = if is_gateway_id { AskStatus::from_gateway_id(typed) } else { AskStatus::from_own_id(typed) };
+            assert_eq!(inquiry, expected, "{typed} {is_gateway_id}");
         }
     }
 }

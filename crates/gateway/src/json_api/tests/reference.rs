@@ -7,18 +7,18 @@ use campaign_core::domain::{Endpoint, OperationKind};
 
 /// The first identifier and the first number; the others follow.
 const FIRST: (u64, u64) = (101, 380_501_234_500);
-/// The statuses that the profile trusts as not executed.
+/// The HTTP statuses that the profile trusts to mean “not executed”.
 const TRUSTED: [u16; 2] = [503, 520];
 
 /// The letters of the outcomes, and the name of the signal.
 pub(super) fn judge(sent: SentRequest, status: u16, body: &[u8]) -> (String, &'static str) {
     let all = |letter: &str, signal| (letter.repeat(sent.count as usize), signal);
-    let trusted = if TRUSTED.contains(&status) { "n" } else { "?" };
+    let status_letter = if TRUSTED.contains(&status) { "n" } else { "?" };
     match status {
         200 => {}
-        300..=399 => return all(trusted, "stop: connection"),
-        429 | 503 => return all(trusted, "slow"),
-        _ if trusted == "n" => return all("n", "unreachable"),
+        300..=399 => return all(status_letter, "stop: connection"),
+        429 | 503 => return all(status_letter, "slow"),
+        _ if status_letter == "n" => return all("n", "unreachable"),
         _ => return all("?", "strange"),
     }
     let Ok(Value::Object(top)) = serde_json::from_slice(body) else { return all("?", "strange") };
@@ -66,7 +66,7 @@ fn contains_msg_id(value: &Value) -> bool {
     }
 }
 
-/// The message that an item refers to.
+/// The identifier or phone number in an item.
 #[derive(PartialEq)]
 enum ItemReference {
     Absent,
