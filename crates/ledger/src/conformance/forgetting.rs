@@ -229,6 +229,7 @@ pub(super) async fn purged_run_keeps_its_counts_but_no_rows(scene: Scene) {
     assert!(ledger.load_events(key).await.unwrap().is_empty());
     assert!(ledger.load_receipts(key, 0..99).await.unwrap().is_empty());
     assert!(ledger.load_excluded_rows(key).await.unwrap().rows().is_empty());
+    assert!(ledger.load_sent_rows(key).await.unwrap().is_empty());
     assert_eq!(ledger.find_addressee(key, Row::new(2)).await.unwrap(), None);
     let run = scene.reload_run().await;
     assert!(run.purged_at.is_some());

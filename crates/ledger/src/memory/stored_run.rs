@@ -198,9 +198,9 @@ impl StoredRun {
         self.build_guard().into_numbers()
     }
 
-    /// The rows that have or might have a message.
+    /// The rows that have or might have a message; none once the run is purged.
     pub fn sent_rows(&self) -> RoaringBitmap {
-        self.build_guard().into_rows()
+        if self.remains.is_some() { RoaringBitmap::new() } else { self.build_guard().into_rows() }
     }
 
     fn build_guard(&self) -> Guard {

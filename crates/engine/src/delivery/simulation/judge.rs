@@ -386,7 +386,7 @@ pub(super) enum Sighting {
     HaltedForAll,
     /// The wall clock was set, forward or back.
     ClockSet,
-    /// A message with several channels was or will be delivered, on the first channel or on a later one.
+    /// A message was or will be delivered on a later channel, after an earlier one failed.
     FellBack,
     /// No channel delivered the message.
     FailedOnEveryChannel,

@@ -97,7 +97,14 @@ impl SimulatedWorld {
             };
             return statuses.iter().map(|status| (Duration::ZERO, None, status.clone())).collect();
         }
-        self.record_sighting(if fallback.reaches { Sighting::FellBack } else { Sighting::FailedOnEveryChannel }, 1);
+        let fell_back = fallback
+            .steps()
+            .any(|(_, report)| Status::from_name(report.status).is_failure() && fallback.continues_after(report));
+        if !fallback.reaches {
+            self.record_sighting(Sighting::FailedOnEveryChannel, 1);
+        } else if fell_back {
+            self.record_sighting(Sighting::FellBack, 1);
+        }
         let mut reports = Vec::new();
         for (offset, report) in fallback.steps() {
             if chance.once_in(4) {
