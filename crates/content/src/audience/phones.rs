@@ -374,8 +374,8 @@ impl DialledDigits {
             return Ok(self);
         }
         let mut words = text.split_whitespace().map(count_digits);
-        let are_several = self.len >= 2 * SHORT && words.clone().count() > 1 && words.all(|len| len > SHORT);
-        Err(if are_several { PhoneProblem::Several } else { PhoneProblem::TooLong })
+        let has_several_numbers = self.len >= 2 * SHORT && words.clone().count() > 1 && words.all(|len| len > SHORT);
+        Err(if has_several_numbers { PhoneProblem::Several } else { PhoneProblem::TooLong })
     }
 }
 

@@ -349,12 +349,12 @@ impl MemoryEstimate {
     fn shared_string_size(&self, parts: &mut RecordParts<'_>) -> Option<u64> {
         let (count, flags) = (usize::from(u16_at(parts.data, 0)?), *parts.data.get(2)?);
         let mut offset = 3;
-        let mut skip_field = |is_present: bool, width: usize| {
+        let mut take_field = |is_present: bool, width: usize| {
             let at = offset;
             offset += if is_present { width } else { 0 };
             is_present.then_some(at)
         };
-        let (runs, extra) = (skip_field(flags & 8 != 0, 2), skip_field(flags & 4 != 0, 4));
+        let (runs, extra) = (take_field(flags & 8 != 0, 2), take_field(flags & 4 != 0, 4));
         let runs = runs.map_or(Some(0), |at| u16_at(parts.data, at))?;
         let extra = extra.map_or(Some(0), |at| u32_at(parts.data, at))?;
         parts.data = parts.data.get(offset..)?;

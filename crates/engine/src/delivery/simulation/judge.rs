@@ -412,7 +412,7 @@ impl SimulatedWorld {
         // A suspended process might have had an envelope between its gate and the socket.
         let suspension = |life: &Arc<ProcessLife>| if life.was_suspended() { 1.0 } else { 0.0 };
         let largest = plan.batch.min((plan.rate.unwrap_or(f64::INFINITY) as usize).max(1)) as f64;
-        // In a shared run, each envelope in flight of a worker may be late independently, before one that is on time.
+        // In a shared run, each of a worker's envelopes in flight may be late, followed by an envelope that is on time.
         let late = if plan.sharing.is_some() { 1.0 + plan.in_flight as f64 } else { 1.0 };
         // Setting a clock forward drops the slots that were booked ahead.
         let forgotten = if self.clock_set.load(Ordering::Relaxed) { late } else { 0.0 };
