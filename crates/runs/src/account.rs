@@ -1,6 +1,6 @@
 //! Gateway accounts: inquiries at the account's rate, new profiles, and templates.
 //!
-//! Inquiries from assistants wait in a short queue; one that would wait too long is refused.
+//! Inquiries from assistants wait in a short queue. An inquiry that would wait too long is refused.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,23 +27,23 @@ use campaign_manifest::Profile;
 /// The pause before an inquiry is repeated after a refused connection.
 const RETRY_PAUSE: Duration = Duration::from_millis(300);
 /// The longest wait that the gateway can impose on every campaign of the account.
-const LONGEST_WAIT: Duration = Duration::from_secs(600);
-/// The shortest wait that is reported.
-const REPORTED_WAIT: Duration = Duration::from_secs(1);
+const MAX_IMPOSED_WAIT: Duration = Duration::from_secs(600);
+/// Waits that are longer than this are reported.
+const MAX_UNREPORTED_WAIT: Duration = Duration::from_secs(1);
 
 /// The answers to two inquiries in one request.
 type BothAnswers<A, B> = Result<(Result<A, InquiryFailure>, Result<B, InquiryFailure>), InquiryFailure>;
 
-/// Access to the account of a profile, for callers that bring the key.
+/// Access to the account of a profile, for callers that supply the API key.
 ///
-/// Inquiries take a small part of the account's rate while messages are sent through it.
+/// While messages are sent through the account, its inquiries take only a small part of the account's rate.
 pub struct KeylessAccount(GatewayAccount);
 
 impl KeylessAccount {
     /// Opens the account of a profile whose host the ledger trusts. No request is sent.
     ///
     /// # Errors
-    /// If the host has changed, or the ledger cannot be read.
+    /// If the host has changed, the ledger cannot be read, or the client cannot be created.
     pub async fn open(adapters: &Adapters, profile: &Profile, timeout: Duration) -> Result<Self, Error> {
         check_host(adapters.ledger.as_ref(), profile).await?;
         let account = GatewayAccount::from_key(SecretString::default(), adapters, profile, timeout)?;
@@ -83,7 +83,7 @@ impl GatewayAccount {
     /// Opens the account of a profile whose host the ledger trusts. No request is sent.
     ///
     /// # Errors
-    /// If the key is missing, the host has changed, or the ledger cannot be read.
+    /// If the key or the ledger cannot be read, the host has changed, or the client cannot be created.
     pub async fn open(adapters: &Adapters, profile: &Profile, timeout: Duration) -> Result<Self, Error> {
         let key = read_api_key(profile)?;
         check_host(adapters.ledger.as_ref(), profile).await?;
@@ -112,31 +112,31 @@ impl GatewayAccount {
     /// Sends one inquiry or change.
     ///
     /// # Errors
-    /// If the response is not usable, or the ledger cannot be read.
+    /// If there is no usable response, the inquiry would wait too long, or the ledger cannot be used.
     pub async fn ask<I: Inquiry>(&self, inquiry: &I) -> Result<I::Answer, Error> {
-        let answer = self.ask_at_rate((1, I::READS_ONLY), || self.api.ask(inquiry)).await?;
-        answer.map_err(|unanswered| self.unanswered_error(unanswered))
+        let answer = self.ask_at_rate(1, I::READS_ONLY, || self.api.ask(inquiry)).await?;
+        answer.map_err(|failure| self.unanswered_error(failure))
     }
 
     /// Sends several inquiries of one kind in as many requests as necessary. The answers are in the order of the
     /// inquiries.
     ///
     /// After a failed request, no more requests are sent. Answers to earlier requests are kept, and the failure is
-    /// returned for all remaining inquiries.
+    /// returned for all remaining inquiries, with an unclear cause.
     ///
     /// # Errors
-    /// If the first request fails, or the ledger cannot be read.
+    /// If the first request fails, an inquiry would wait too long, or the ledger cannot be used.
     pub async fn ask_all<I: Inquiry>(&self, inquiries: &[I]) -> Result<Vec<Result<I::Answer, InquiryFailure>>, Error> {
         let mut answers = Vec::with_capacity(inquiries.len());
         for chunk in inquiries.chunks(self.profile.max_envelope_size()) {
             let count = u32::try_from(chunk.len()).unwrap_or(u32::MAX);
-            match self.ask_at_rate((count, I::READS_ONLY), || self.api.ask_all(chunk)).await? {
-                Ok(statuses) => answers.extend(statuses),
-                Err(unanswered) if answers.is_empty() => return Err(self.unanswered_error(unanswered)),
-                Err(unanswered) => {
-                    // The whole request was refused, so the results of all remaining inquiries are unknown.
-                    let open = InquiryFailure { cause: FailureCause::Unclear, ..unanswered };
-                    answers.resize_with(inquiries.len(), || Err(open.clone()));
+            match self.ask_at_rate(count, I::READS_ONLY, || self.api.ask_all(chunk)).await? {
+                Ok(chunk_answers) => answers.extend(chunk_answers),
+                Err(failure) if answers.is_empty() => return Err(self.unanswered_error(failure)),
+                Err(failure) => {
+                    // The whole request failed, so the answers to all remaining inquiries are unknown.
+                    let unclear = InquiryFailure { cause: FailureCause::Unclear, ..failure };
+                    answers.resize_with(inquiries.len(), || Err(unclear.clone()));
                     break;
                 }
             }
@@ -147,35 +147,36 @@ impl GatewayAccount {
     /// Sends two inquiries in one request.
     ///
     /// # Errors
-    /// If the ledger cannot be read.
+    /// If the inquiries would wait too long, or the ledger cannot be used.
     pub async fn ask_both<A: Inquiry, B: Inquiry>(
         &self,
         first: &A,
         second: &B,
     ) -> Result<BothAnswers<A::Answer, B::Answer>, Error> {
-        self.ask_at_rate((2, A::READS_ONLY && B::READS_ONLY), || self.api.ask_both(first, second)).await
+        self.ask_at_rate(2, A::READS_ONLY && B::READS_ONLY, || self.api.ask_both(first, second)).await
     }
 
-    /// Sends an inquiry when the account's rate permits it. An inquiry that only reads is repeated once if no
-    /// connection was made.
+    /// Sends a request with `count` inquiries when the account's rate permits it. If no connection was made and all
+    /// inquiries only read, the request is repeated once.
     async fn ask_at_rate<T, F: Future<Output = Result<T, InquiryFailure>>>(
         &self,
-        (count, reads_only): (u32, bool),
+        count: u32,
+        is_read_only: bool,
         ask: impl Fn() -> F,
     ) -> Result<Result<T, InquiryFailure>, Error> {
         let allowance = Self::account_allowance(&self.profile);
         let wait = self.reserve_inquiries(&allowance, count).await?;
-        if wait.time > REPORTED_WAIT {
+        if wait.time > MAX_UNREPORTED_WAIT {
             (self.observer)(RunEvent::WaitingToAsk(wait));
         }
         tokio::time::sleep(wait.time).await;
         let mut answer = ask().await;
-        if reads_only && answer.as_ref().is_err_and(|failed| failed.cause == FailureCause::NotConnected) {
+        if is_read_only && answer.as_ref().is_err_and(|failed| failed.cause == FailureCause::NotConnected) {
             tokio::time::sleep(RETRY_PAUSE).await;
             answer = ask().await;
         }
         if let Err(InquiryFailure { cause: FailureCause::SlowDown(wait), .. }) = &answer {
-            let slower = RateRequest::SlowDown(wait.filter(|wait| *wait <= LONGEST_WAIT));
+            let slower = RateRequest::SlowDown(wait.filter(|wait| *wait <= MAX_IMPOSED_WAIT));
             self.ledger.use_rate_limit(&allowance, slower).await?;
         }
         Ok(answer)
@@ -200,8 +201,8 @@ impl GatewayAccount {
     }
 }
 
-/// The longest time that an inquiry waits for the account's rate limit.
-const MAX_WAIT: Duration = Duration::from_secs(5);
+/// The longest time that an inquiry of an assistant waits for the account's rate limit.
+const MAX_QUEUE_WAIT: Duration = Duration::from_secs(5);
 
 /// The queue of inquiries that wait in this process.
 #[derive(Debug, Default)]
@@ -209,7 +210,7 @@ pub(super) struct InquiryQueue {
     /// Held by the first inquiry in the queue while it asks the ledger.
     first: Mutex<()>,
     waiting: AtomicU64,
-    /// The microseconds between the last two inquiries.
+    /// The wait of the next inquiry for a slot, in microseconds, as the ledger last reported it.
     interval: AtomicU64,
 }
 
@@ -227,17 +228,17 @@ impl InquiryQueue {
         let ahead = self.waiting.fetch_add(1, Ordering::Relaxed);
         let _place = QueuePlace(&self.waiting);
         let wait = Duration::from_micros(ahead.saturating_mul(self.interval.load(Ordering::Relaxed)));
-        if wait > MAX_WAIT {
+        if wait > MAX_QUEUE_WAIT {
             return Err(Error::TooManyInquiries { wait });
         }
         let _first = self.first.lock().await;
         loop {
-            match ledger.use_rate_limit(account, RateRequest::Inquiry { longest: MAX_WAIT }).await? {
+            match ledger.use_rate_limit(account, RateRequest::Inquiry { longest: MAX_QUEUE_WAIT }).await? {
                 SlotPermit::Granted { wait, next } => {
                     self.interval.store(u64::try_from(next.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
                     return Ok(wait);
                 }
-                SlotPermit::Later(wait) if began.elapsed() + wait > MAX_WAIT => {
+                SlotPermit::Later(wait) if began.elapsed() + wait > MAX_QUEUE_WAIT => {
                     return Err(Error::TooManyInquiries { wait });
                 }
                 SlotPermit::Later(wait) => sleep(wait).await,
@@ -264,15 +265,19 @@ pub struct NewAccount {
     pub senders: Result<Vec<SenderName>, InquiryFailure>,
 }
 
-/// Writes a new gateway profile and trusts its host from now on. If `ask` is set, first asks the gateway about the
+/// Writes a new gateway profile and trusts its host from now on. If `must_ask` is set, first asks the gateway about the
 /// account.
 ///
 /// # Errors
-/// If the account cannot be queried, the gateway rejects the key, or the profile cannot be written. In the first two
-/// cases, nothing is written.
-pub async fn add_gateway(adapters: &Adapters, draft: &ProfileDraft, ask: bool) -> Result<Option<NewAccount>, Error> {
+/// If the account cannot be queried, the gateway rejects the key, or the profile or ledger cannot be written. In the
+/// first two cases, nothing is written.
+pub async fn add_gateway(
+    adapters: &Adapters,
+    draft: &ProfileDraft,
+    must_ask: bool,
+) -> Result<Option<NewAccount>, Error> {
     let profile = &draft.profile;
-    let account_answer = if ask { Some(ask_account(adapters, draft).await?) } else { None };
+    let account_answer = if must_ask { Some(ask_account(adapters, draft).await?) } else { None };
     draft.write().map_err(|error| Error::Storage(error.to_string()))?;
     adapters.ledger.remember_host(&profile.name, &profile.trusted_hosts(), HostChange::Replace).await?;
     Ok(account_answer)
@@ -289,10 +294,10 @@ async fn ask_account(adapters: &Adapters, ProfileDraft { profile, .. }: &Profile
     Ok(NewAccount { balance, senders })
 }
 
-/// A change of the templates of an account.
+/// A change to the templates of an account.
 #[derive(Clone, Copy, Debug)]
 pub enum TemplateChange<'t> {
-    /// A new template.
+    /// Creates a template.
     Create(&'t CreateTemplate),
     /// Deletes a template.
     Delete(&'t DeleteTemplate),
@@ -351,14 +356,14 @@ impl GatewayAccount {
     /// Asks for confirmation of a change, then sends it. A gateway on this machine needs no confirmation.
     async fn confirm_and_send_change<I: Inquiry>(
         &self,
-        order: &I,
+        inquiry: &I,
         change: TemplateChange<'_>,
         consent: &dyn Consent,
     ) -> Result<I::Answer, Error> {
         if !self.profile.is_loopback() {
             confirm(consent, Proposal::Template { profile: &self.profile, change }).await?;
         }
-        self.ask(order).await.map_err(|error| match error {
+        self.ask(inquiry).await.map_err(|error| match error {
             Error::Unanswered { gateway, failure, .. } if !failure.not_executed => {
                 TemplateRefusal::Unclear { gateway, failure, channel: change.channel() }.into()
             }
@@ -442,14 +447,14 @@ mod tests {
             (true, FailureCause::Refused, 1),
             (true, FailureCause::KeyRefused, 1),
         ];
-        for (reads_only, cause, expected) in table {
+        for (is_read_only, cause, expected) in table {
             let attempts = Cell::new(0);
-            let answer = account.ask_at_rate((1, reads_only), || {
+            let answer = account.ask_at_rate(1, is_read_only, || {
                 attempts.set(attempts.get() + 1);
                 std::future::ready(Err::<(), _>(inquiry_failure(cause)))
             });
             assert!(answer.await.unwrap().is_err_and(|answer| answer == inquiry_failure(cause)));
-            assert_eq!(attempts.get(), expected, "{reads_only} {cause:?}");
+            assert_eq!(attempts.get(), expected, "{is_read_only} {cause:?}");
         }
     }
 
@@ -458,7 +463,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let account = loopback_account(folder.path()).await;
         let slow = || inquiry_failure(FailureCause::SlowDown(Some(Duration::from_secs(60))));
-        let answer = account.ask_at_rate((1, true), || std::future::ready(Err::<(), _>(slow()))).await;
+        let answer = account.ask_at_rate(1, true, || std::future::ready(Err::<(), _>(slow()))).await;
         assert!(answer.unwrap().is_err());
         let allowance = GatewayAccount::account_allowance(&account.profile);
         let wait = account.ledger.reserve_rate(&allowance, 1).await.unwrap().time;

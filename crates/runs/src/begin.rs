@@ -86,12 +86,11 @@ impl Session {
         }
         let runs = list_campaign_runs(ledger, inputs).await?;
         let keys: Vec<RunId> = runs.iter().filter(|run| moved || run.file.is_none()).map(|run| run.key).collect();
-        match keys.is_empty() {
-            true => Ok(()),
-            false => {
-                Ok(ledger.update_runs(keys, RunUpdate::CampaignFile(absolute_file_path(&inputs.campaign.file))).await?)
-            }
+        if keys.is_empty() {
+            return Ok(());
         }
+        let file = absolute_file_path(&inputs.campaign.file);
+        Ok(ledger.update_runs(keys, RunUpdate::CampaignFile(file)).await?)
     }
 
     /// Surveys the list, asks for confirmation, and creates the run. The run `replaced` ends in its current state.
@@ -250,7 +249,7 @@ impl Session {
         }
     }
 
-    /// Ends a call that has no recipients left.
+    /// Ends a call that has no recipients left. The run `replaced` is retired if the list has no planned rows either.
     async fn end_without_recipients(
         &self,
         survey: ListSurvey,
@@ -260,12 +259,12 @@ impl Session {
     ) -> Result<Preparation, Error> {
         self.record_campaign_file().await?;
         let ledger = self.adapters.ledger.as_ref();
-        let left = survey.survey.count_planned() > 0;
-        if let Some(replaced) = replaced.filter(|_| !left) {
+        let has_planned_rows = survey.survey.count_planned() > 0;
+        if let Some(replaced) = replaced.filter(|_| !has_planned_rows) {
             ledger.update_runs(vec![replaced.key], RunUpdate::Retired).await?;
         }
         let selected = survey.survey.count_matching(|row| {
-            self.launch.request.rows.as_ref().filter(|_| left).is_none_or(|rows| rows.contains(row))
+            self.launch.request.rows.as_ref().filter(|_| has_planned_rows).is_none_or(|rows| rows.contains(row))
         });
         let open_doubts = find_runs_in_doubt(&list_campaign_runs(ledger, self.inputs()).await?, None);
         let (before, doubt) = (sent.first_sending(), sent.has_messages_in_doubt());
@@ -306,7 +305,7 @@ impl Session {
     }
 }
 
-/// The compiled texts of a campaign for today.
+/// The edition and the included texts of a campaign, compiled for today.
 pub(super) struct TodaysTexts {
     /// The edition, rendered.
     pub(super) edition: String,
@@ -422,8 +421,8 @@ impl Session {
         refuse_changes(run, self.load_frozen(run).await, self.inputs(), edition).await
     }
 
-    /// Loads the campaign with its list. A resumed run always uses the copy of the list that was stored when the run
-    /// began.
+    /// Loads the campaign with its list. If an unfinished run will be resumed, a list that would have to be fetched is
+    /// read from the stored copy of that run instead.
     pub(super) async fn load_inputs_with_list(&self, runs: &[Run]) -> Result<Arc<Inputs>, Error> {
         let inputs = self.inputs();
         if inputs.destination.is_live()

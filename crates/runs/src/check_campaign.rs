@@ -35,7 +35,7 @@ pub struct CheckedCampaign {
     pub cost: Option<Cost>,
     /// The currency of the prices.
     pub currency: Option<String>,
-    /// The recipients outside the profile's `home`, by country; empty if the countries are limited.
+    /// The recipients outside the profile's `home`, by country; empty if the campaign sets `countries`.
     pub abroad: Vec<CountryCount>,
     /// The results of the tests in the campaign file.
     pub tests: Vec<TestResult>,
@@ -95,7 +95,7 @@ pub async fn check_campaign(
     Ok(CheckedCampaign { findings, list, cost, currency, abroad, tests, refused: refusal })
 }
 
-/// Warns before a run about unconfirmed replicas, and about a ledger that this machine does not know.
+/// Warns before a live run about unconfirmed replicas, and about a ledger that this machine does not know.
 pub(super) async fn check_ledger_for_run(
     inputs: &Inputs,
     ledger: &dyn Ledger,
@@ -111,13 +111,13 @@ pub(super) async fn check_ledger_for_run(
     Ok(findings)
 }
 
-/// Findings about a campaign and, if `list` is given, about its list. The findings cover warnings, a missing API key,
-/// invalid rows, and whether a run with this start can send messages.
+/// Findings about a campaign and, if `list` is given, about its list. The findings cover warnings, an unreadable API
+/// key, invalid rows, and whether a run with this start can send messages.
 pub(super) fn check_inputs(inputs: &Inputs, list: Option<&ListSurvey>, start: RunStart) -> Vec<Finding> {
     let profile = inputs.destination.profile();
     let mut findings = inputs.warnings.clone();
-    let missing = profile.and_then(|profile| find_api_key_problem(&profile.api_key));
-    findings.extend(missing.map(|problem| Finding::new(&rules::API_KEY, problem)));
+    let key_problem = profile.and_then(|profile| find_api_key_problem(&profile.api_key));
+    findings.extend(key_problem.map(|problem| Finding::new(&rules::API_KEY, problem)));
     findings.extend(profile.map(|profile| check_promised_receipts(&inputs.campaign, profile)).unwrap_or_default());
     match list {
         Some(list) => {
@@ -208,14 +208,15 @@ pub struct OnlineAnswer {
     pub balance: Option<Balance>,
     /// The cost of the messages.
     pub cost: Cost,
-    key_refused: bool,
+    is_key_refused: bool,
 }
 
 /// Asks the gateway for the balance and the senders of the account, and checks a campaign whose messages have this cost
 /// against the answer.
 ///
 /// # Errors
-/// If the gateway cannot be asked. Problems in its answer are not errors.
+/// If the key or the ledger cannot be read, the host has changed, or the client cannot be created. A failed inquiry and
+/// problems in the answer are findings, not errors.
 pub async fn ask_online(
     adapters: &Adapters,
     inputs: &Inputs,
@@ -226,13 +227,13 @@ pub async fn ask_online(
     let answer: AccountAnswer = account.ask_both(&AskBalance, &AskSenders).await?;
     let campaign = &inputs.campaign;
     let signatures = find_signatures(&campaign.brief, &campaign.places, &inputs.today);
-    let view = |view| (adapters.name_view)(view, &profile.name);
-    let (balance, senders) = (view(AccountView::Balance), view(AccountView::Senders));
+    let name_view = |view| (adapters.name_view)(view, &profile.name);
+    let (balance, senders) = (name_view(AccountView::Balance), name_view(AccountView::Senders));
     let (verified, key) = (&profile.sender_verified, profile.api_key.to_string());
     let known = online::AccountTerms { verified, key: &key, balance: &balance, senders: &senders };
     Ok(OnlineAnswer {
         findings: check_account(&answer, &signatures, known, &cost),
-        key_refused: matches!(&answer, Err(failure) if failure.cause == FailureCause::KeyRefused),
+        is_key_refused: matches!(&answer, Err(failure) if failure.cause == FailureCause::KeyRefused),
         balance: answer.ok().and_then(|(balance, _)| balance.ok()),
         cost,
     })
@@ -262,7 +263,7 @@ impl OnlineAnswer {
     fn into_warnings(self) -> Result<Vec<Finding>, Error> {
         match self.findings.iter().any(Finding::is_error) {
             false => Ok(self.findings),
-            true if self.key_refused => Err(Error::KeyRefused(self.findings)),
+            true if self.is_key_refused => Err(Error::KeyRefused(self.findings)),
             true => Err(Error::Findings(self.findings)),
         }
     }
@@ -280,7 +281,7 @@ pub async fn run_campaign_tests(inputs: &Arc<Inputs>) -> Result<Vec<TestResult>,
     run_blocking(move || inputs.run_tests()).await
 }
 
-/// Runs the tests and refuses to send if one fails. Notes are reported.
+/// Runs the tests and refuses to send if one fails. Findings that are not errors are reported.
 pub(super) async fn refuse_failed_tests(inputs: &Arc<Inputs>, observer: &RunObserver) -> Result<(), Error> {
     let results = run_campaign_tests(inputs).await?;
     let findings: Vec<Finding> = results.into_iter().flat_map(|test| test.findings).collect();
@@ -341,7 +342,7 @@ mod tests {
     #[test]
     fn rejected_key_is_a_separate_error_and_warnings_pass() {
         let cost = || Cost::Unknown(Vec::new());
-        let answer = |findings, key_refused| OnlineAnswer { findings, balance: None, cost: cost(), key_refused };
+        let answer = |findings, is_key_refused| OnlineAnswer { findings, balance: None, cost: cost(), is_key_refused };
         let result = answer(vec![Finding::new(&KEY_REFUSED, "x")], true).into_warnings();
         assert!(matches!(result, Err(Error::KeyRefused(_))));
         let unknown = answer(vec![Finding::new(&SENDER_UNKNOWN, "x")], false).into_warnings();

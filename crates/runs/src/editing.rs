@@ -32,7 +32,7 @@ pub struct DraftCampaign {
     /// Whether the file and its profile have no errors, so that the whole list can be checked.
     is_valid: bool,
     findings: Vec<Finding>,
-    /// The templates that its templates include.
+    /// The files that the texts of the campaign include by a literal name, directly or indirectly.
     included: BTreeSet<PathBuf>,
     unsaved: UnsavedTexts,
     now: Timestamp,
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_have_samples_without_phone_numbers() {
+    fn column_samples_contain_only_masked_phone_numbers() {
         let draft = Draft::new(&[("sale.yaml", CAMPAIGN), ("a.txt", "Hello"), ("list.csv", LIST)]);
         let columns = draft.load(&[]).sample_columns();
         let plan = SampledColumn { name: "plan".into(), header: "plan".into(), samples: vec!["gold".into()] };

@@ -1,8 +1,8 @@
 //! Erasure of personal data: forgetting a person, and purging old runs.
 //!
-//! The ledger is changed first, in one commit that records which rows still have to be erased elsewhere. From then on,
-//! nothing is sent to a forgotten number. If an erasure is interrupted, the next one erases the remaining rows, and so
-//! does the next run of the campaign before it begins.
+//! The ledger is changed before the copies and results, in one commit that records which rows still have to be erased
+//! there. From then on, nothing is sent to a forgotten number. If an erasure is interrupted, the next one erases the
+//! remaining rows, and so does the next run of the campaign before it begins.
 //!
 //! Hashes of forgotten numbers are kept outside the ledger, because an earlier backup still contains the numbers. A
 //! purged run keeps its figures.
@@ -40,7 +40,7 @@ use campaign_ledger::{
 pub struct ForgottenPerson {
     /// The forgotten rows by run.
     pub runs: Vec<ForgottenRows>,
-    /// Rows that cannot be forgotten until they are reconciled or decided, or their process has ended.
+    /// Rows that cannot be forgotten until they are reconciled or decided, or their process has ended, by run.
     pub doubtful: Vec<(String, RoaringBitmap)>,
     /// Rows of other numbers that contain the number in another column, by run. They are kept.
     pub elsewhere: Vec<(String, RoaringBitmap)>,
@@ -66,7 +66,7 @@ pub struct ForgottenRows {
 /// Forgets a number: removes it from settled rows, skips planned rows, and adds it to the suppression list.
 ///
 /// # Errors
-/// If another process holds a run that contains the number, or the ledger cannot be read or written.
+/// If another process holds a run that contains the number, or the ledger or state folder cannot be read or written.
 pub async fn forget_person(adapters: &Adapters, phone: Phone) -> Result<ForgottenPerson, Error> {
     let ledger = adapters.ledger.as_ref();
     let (mut locks, mut result) = (Vec::new(), ForgottenPerson::default());
@@ -110,7 +110,7 @@ fn forgotten_opt_out(phone: Phone, at: Timestamp) -> OptOut {
 
 /// A person's rows in a run.
 struct PersonRows {
-    /// The rows in doubt, which cannot be forgotten yet.
+    /// The rows in doubt or in flight, which cannot be forgotten yet.
     doubtful: RoaringBitmap,
     /// The other rows.
     forgotten: ForgottenRows,
@@ -118,7 +118,7 @@ struct PersonRows {
     has_cancelled: bool,
 }
 
-/// Splits a person's rows into those in doubt and those that can be forgotten.
+/// Splits a person's rows into those in doubt or in flight and those that can be forgotten.
 async fn split_rows(ledger: &dyn Ledger, run: &Run, rows: RoaringBitmap) -> Result<PersonRows, LedgerError> {
     // The run is held, so its last process is gone. Rows of a shared run can still be in flight.
     let snapshot = Snapshot::load(ledger, &reload_run_if_present(ledger, run).await?, false).await?;
@@ -252,7 +252,8 @@ fn erase_from_dry_run(path: &Path, phone: Phone) -> io::Result<u64> {
     Ok(rows)
 }
 
-/// Lists the results of dry runs next to the results of a run, by the name of the file.
+/// Lists the results of dry runs that a run's campaign wrote next to the results of the run. They are recognized by
+/// their file names.
 pub fn list_dry_runs_of(run: &Run) -> Vec<PathBuf> {
     let Some(results) = run.results.as_ref().map(Path::new) else { return Vec::new() };
     let (Some(folder), Some(stem)) = (results.parent(), results.file_stem()) else { return Vec::new() };
@@ -292,24 +293,24 @@ impl ReplacedFile {
     }
 }
 
-/// Replaces the copies of a run with copies that lack these rows.
+/// Replaces the copies of a run with copies in which these rows are erased.
 async fn replace_copies(ledger: &dyn Ledger, run: &Run, rows: RoaringBitmap) -> Result<(), ResultsError> {
-    let mut new = ledger.prepare_copies(CopiesPurpose::Replacement(run)).await?;
+    let mut new_copies = ledger.prepare_copies(CopiesPurpose::Replacement(run)).await?;
     let frozen = FrozenRun::load(ledger, run).await?;
-    let before: RoaringBitmap = frozen.inputs.forgotten.iter().copied().collect();
-    if rows.is_subset(&before) {
+    let erased_before: RoaringBitmap = frozen.inputs.forgotten.iter().copied().collect();
+    if rows.is_subset(&erased_before) {
         return Ok(());
     }
-    let rows = rows | before;
-    let list = new.list_writer()?;
-    let written = run_blocking(move || write_list_without(frozen, &rows, list)).await;
+    let rows = rows | erased_before;
+    let list = new_copies.list_writer()?;
+    let written = run_blocking(move || write_list_with_erased_rows(frozen, &rows, list)).await;
     let frozen = written.map_err(|error| ResultsError::Recipients(error.to_string()))??;
     let bytes = frozen.to_bytes().map_err(|error| ResultsError::Recipients(error.to_string()))?;
-    Ok(new.freeze(bytes, run).await?)
+    Ok(new_copies.freeze(bytes, run).await?)
 }
 
-/// Writes the list of a run without these rows, and returns the frozen inputs for the new list.
-fn write_list_without(
+/// Writes the list of a run with these rows erased, and returns the frozen inputs for the new list.
+fn write_list_with_erased_rows(
     frozen: FrozenRun,
     rows: &RoaringBitmap,
     list: Box<dyn Write + Send>,
@@ -361,7 +362,7 @@ async fn lock_for_run(
     Ok(lock)
 }
 
-/// The file in the state folder: a key, and a keyed hash of each number.
+/// The file in the state folder: a key, and a keyed hash of each forgotten number.
 const FILE: &str = "forgotten";
 
 /// The forgotten numbers of a state folder.
@@ -395,7 +396,7 @@ impl ForgottenNumbers {
         file.lock()?;
         let mut text = String::new();
         file.read_to_string(&mut text)?;
-        // A line that a crash cut off is written again.
+        // A last line that a crash cut off is removed.
         let line_start = text.rfind('\n').map_or(0, |end| end + 1);
         file.set_len(line_start as u64)?;
         file.seek(SeekFrom::End(0))?;
@@ -424,15 +425,15 @@ impl ForgottenNumbers {
     fn parse(text: &str) -> io::Result<Self> {
         let damaged = || io::Error::new(io::ErrorKind::InvalidData, format!("`{FILE}` is corrupt"));
         let (key, numbers) = text.split_once('\n').ok_or_else(damaged)?;
-        let byte = |place: usize| key.get(place..place + 2).and_then(|byte| u8::from_str_radix(byte, 16).ok());
-        let bytes: Option<Vec<u8>> = (0..key.len()).step_by(2).map(byte).collect();
+        let parse_byte = |place: usize| key.get(place..place + 2).and_then(|byte| u8::from_str_radix(byte, 16).ok());
+        let bytes: Option<Vec<u8>> = (0..key.len()).step_by(2).map(parse_byte).collect();
         let key = bytes.and_then(|bytes| bytes.try_into().ok()).map(NumberKey::new).ok_or_else(damaged)?;
         let known: Result<HashSet<u64>, _> = numbers.lines().map(str::parse).collect();
         Ok(Self { key, known: known.map_err(|_| damaged())? })
     }
 }
 
-/// The runs that ended before a time.
+/// The runs that were last used before a time.
 #[derive(Debug, Default)]
 pub struct OldRuns {
     /// The runs that can be purged, oldest first.
@@ -450,7 +451,7 @@ pub enum PurgeBlocker {
     InDoubt,
     /// A process is using the run or its campaign.
     InUse,
-    /// A forgotten person could not be removed from its copies or results yet.
+    /// A forgotten person could not be removed from the copies or results of the run yet.
     Forgetting,
     /// The list of the run cannot be read, so later runs would send to its cancelled recipients.
     Unreadable,
@@ -477,7 +478,7 @@ impl OldRuns {
     }
 }
 
-/// The last time at which a run began, sent an envelope, or ended.
+/// Returns the time at which a run began, ended or began its last envelope, whichever is latest.
 async fn find_last_use(ledger: &dyn Ledger, run: &Run) -> Result<Timestamp, LedgerError> {
     let last = ledger.list_envelope_summaries(run.key).await?.last().map(|last| last.envelope);
     let sent = match last {
@@ -542,7 +543,7 @@ async fn purge_run(adapters: &Adapters, run: Run) -> Result<Result<(), PurgeBloc
     // After the purge, the results can no longer be updated, so they are updated with all receipts now.
     refresh_run(adapters, &run).await?;
     let run = reload_run(ledger, run.key).await?;
-    // A worker that draws rows of a shared run from here on changes the run that is counted.
+    // If a process draws rows of a shared run after this check, the run changes and the ledger refuses the purge.
     if !ledger.load_claimed_rows(run.key).await?.is_empty() {
         return Ok(Err(PurgeBlocker::InUse));
     }
@@ -553,8 +554,7 @@ async fn purge_run(adapters: &Adapters, run: Run) -> Result<Result<(), PurgeBloc
     };
     let name = run.name();
     let order = PurgeOrder { counted: run, counts: snapshot.counts, parts: snapshot.parts.billed, cancelled };
-    let purged = ledger.purge_run(order).await?;
-    if purged == Ownership::Lost {
+    if ledger.purge_run(order).await? == Ownership::Lost {
         return Ok(Err(PurgeBlocker::InUse));
     }
     tracing::info!(run = name, "purged");

@@ -18,10 +18,10 @@ use campaign_sandbox::load_scenario_within;
 /// Finds a run by its name, such as `autumn-sale@3`, or the latest run of a campaign by name or file, preferring live
 /// runs.
 ///
-/// A file selects the runs that began from it.
+/// A file selects the runs that began from it, and the runs of its campaign without a known file.
 ///
 /// # Errors
-/// If no run matches, or the ledger cannot be read.
+/// If no run matches, all runs of the campaign began from another file, or the ledger cannot be read.
 pub async fn find_run(ledger: &dyn Ledger, name: &str) -> Result<Run, Error> {
     if let Some((campaign, _)) = name.rsplit_once('@')
         && let Some(run) = find_stored_run(ledger, campaign, name).await?
@@ -33,9 +33,9 @@ pub async fn find_run(ledger: &dyn Ledger, name: &str) -> Result<Run, Error> {
             return Ok(latest);
         }
     } else {
-        let latest = RunFilter { latest: Some(1), ..RunFilter::for_campaign(name) };
-        for latest in [RunFilter { live: true, ..latest.clone() }, latest] {
-            if let Some(run) = ledger.list_runs(latest).await?.pop() {
+        let filter = RunFilter { latest: Some(1), ..RunFilter::for_campaign(name) };
+        for filter in [RunFilter { live: true, ..filter.clone() }, filter] {
+            if let Some(run) = ledger.list_runs(filter).await?.pop() {
                 return Ok(run);
             }
         }
@@ -73,25 +73,26 @@ pub async fn find_stored_run(ledger: &dyn Ledger, campaign: &str, name: &str) ->
 /// Keeps the runs of a campaign that began from this file. Runs without a known file are included.
 ///
 /// # Errors
-/// If all runs began from another file.
+/// If the runs have known files, none of which is this file.
 fn filter_by_file(runs: Vec<Run>, file: &Path) -> Result<Vec<Run>, Error> {
     let path = absolute_file_path(file);
-    let elsewhere = runs.iter().rfind(|run| run.file.is_some());
-    let mine = |run: &&Run| run.file.as_ref() == Some(&path);
-    match elsewhere.filter(|_| !runs.iter().any(|run| mine(&run))) {
+    let is_from_file = |run: &Run| run.file.as_ref() == Some(&path);
+    let last_with_file = runs.iter().rfind(|run| run.file.is_some());
+    match last_with_file.filter(|_| !runs.iter().any(is_from_file)) {
         Some(Run { file: Some(other), .. }) => Err(Error::RunsElsewhere {
             campaign: runs.last().map(|run| run.campaign.clone()).unwrap_or_default(),
             run: runs.last().map(Run::name).unwrap_or_default(),
             there: PathBuf::from(other),
         }),
-        _ => Ok(runs.into_iter().filter(|run| run.file.is_none() || mine(&run)).collect()),
+        _ => Ok(runs.into_iter().filter(|run| run.file.is_none() || is_from_file(run)).collect()),
     }
 }
 
 /// Finds the run that a decision applies to: the named run, or else the campaign's latest live run with rows in doubt.
+/// Without such a run, returns the latest run.
 ///
 /// # Errors
-/// If no run matches the name, or the ledger cannot be read.
+/// If no run matches the name or file, or the ledger cannot be read.
 pub async fn find_run_in_doubt(ledger: &dyn Ledger, name: &str) -> Result<Run, Error> {
     let found = find_run(ledger, name).await?;
     if found.name() == name {
@@ -196,7 +197,7 @@ pub async fn find_campaign_file(ledger: &dyn Ledger, run: &Run) -> Option<PathBu
     }
 }
 
-/// Finds the campaign file of a run.
+/// Finds the campaign file of a run, which must be known.
 ///
 /// # Errors
 /// If the campaign file is unknown.
@@ -211,10 +212,10 @@ pub async fn is_folder_gone(ledger: &dyn Ledger, run: &Run, results: &Path) -> b
     if results.parent().is_none_or(Path::exists) {
         return false;
     }
-    let began = FrozenInputs::load_for_run(ledger, run).await.ok().map(|frozen| frozen.campaign_file);
-    let files = run.file.as_ref().map(PathBuf::from).into_iter().chain(began);
-    let within = |file: &PathBuf| file.parent().is_some_and(|folder| results.starts_with(folder));
-    files.filter(within).any(|file| !file.exists())
+    let original_file = FrozenInputs::load_for_run(ledger, run).await.ok().map(|frozen| frozen.campaign_file);
+    let files = run.file.as_ref().map(PathBuf::from).into_iter().chain(original_file);
+    let is_above_results = |file: &PathBuf| file.parent().is_some_and(|folder| results.starts_with(folder));
+    files.filter(is_above_results).any(|file| !file.exists())
 }
 
 /// Refuses a campaign if a campaign with the same name, but different messages, was sent from another file.
@@ -290,8 +291,8 @@ pub fn list_campaign_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
 /// The maximum number of folders that are searched for campaigns, and of campaigns that are found.
 const MAX_NEIGHBOURS: usize = 200;
 
-/// Finds the campaign files that can use a text file: files in the same or parent folder, or near an enclosing
-/// `templates` folder.
+/// Finds the campaign files that can use a text file: files in the same folder or its parent folder, and files in or
+/// directly below the folder that contains an enclosing `templates` folder.
 pub fn find_campaigns_near_text(text: &Path) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = text.ancestors().skip(1).take(2).map(Path::to_owned).collect();
     let templates = text.ancestors().skip(1).take(3).find(|folder| folder.ends_with("templates"));

@@ -61,7 +61,7 @@ pub struct EarlierSending {
     pub file: Option<PathBuf>,
     /// The number of later runs of the same edition and round.
     pub later: usize,
-    /// Whether its results can no longer be updated.
+    /// Whether the run was purged, so that its results can no longer be updated.
     pub purged: bool,
 }
 
@@ -157,7 +157,7 @@ pub async fn find_sent_recipients(
     Ok(SentRecipients { numbers, round, runs, edition: edition.to_owned() })
 }
 
-/// The recipients that a survey skips, and the version of the suppression list that it was read at.
+/// The recipients that a survey skips, and the version of the suppression list that was used.
 #[derive(Debug)]
 pub(super) struct StartExclusions {
     /// The recipients to skip.
@@ -207,9 +207,10 @@ pub(super) async fn count_sent_by_day(
     let mut days = SentByDay::new();
     let Some(per_day) = campaign.per_day.as_ref().filter(|_| destination.is_live()) else { return Ok(days) };
     let loopback = destination.is_loopback();
-    let counts = |run: &Run| run.live && !run.shared && run.edition == edition && run.suppression.loopback == loopback;
+    let is_counted =
+        |run: &Run| run.live && !run.shared && run.edition == edition && run.suppression.loopback == loopback;
     let runs = ledger.list_runs(RunFilter::for_campaign(&campaign.brief.name)).await?;
-    for run in runs.into_iter().filter(counts) {
+    for run in runs.into_iter().filter(is_counted) {
         let mut envelopes = EnvelopeReader::new(ledger, run.key);
         while let Some(envelope) = envelopes.next_envelope().await? {
             *days.entry(per_day.local_date(envelope.begun_at)).or_default() += envelope.count_possibly_sent();
@@ -278,8 +279,8 @@ pub(super) async fn find_capped_numbers(ledger: Option<&dyn Ledger>, inputs: &In
     };
     let mut reached = Vec::new();
     for planned in 0..checked {
-        let left = |cap: &FrequencyCap| FrequencyCap { messages: cap.messages.saturating_sub(planned), ..*cap };
-        let caps: Vec<FrequencyCap> = caps.iter().map(left).collect();
+        let lower_cap = |cap: &FrequencyCap| FrequencyCap { messages: cap.messages.saturating_sub(planned), ..*cap };
+        let caps: Vec<FrequencyCap> = caps.iter().map(lower_cap).collect();
         reached.push(ledger.load_numbers(NumberFilter::Capped(CapQuery { caps: &caps, loopback, only: None })).await?);
     }
     Ok(CappedNumbers::new(reached, max_messages))
@@ -335,8 +336,8 @@ impl GuardedNumbers<'_> {
     }
 }
 
-/// Finds the rows of the list that these runs already sent or cancelled. Returns `None` if each message excludes all
-/// rows with the same phone number.
+/// Finds the rows of the list that these runs already sent or cancelled. Returns `None` if no numbers are given, or if
+/// each message excludes all rows with the same phone number.
 ///
 /// # Errors
 /// If the list or the ledger cannot be read, or the list changes in the meantime. In either case, no message is sent.
@@ -369,7 +370,7 @@ pub(super) async fn find_sent_rows(
 
 impl SentRecipients {
     /// Finds the rows of the list that the runs of this round, or the `replaced` run, already sent or cancelled.
-    /// Returns `None` if each message excludes all rows with the same phone number.
+    /// Returns `None` if no number is guarded, or if each message excludes all rows with the same phone number.
     ///
     /// # Errors
     /// See [`find_sent_rows`].
@@ -386,7 +387,7 @@ impl SentRecipients {
     }
 }
 
-/// A row of the list whose number has a message.
+/// A row of the list whose number has a message or was cancelled.
 type NumberedRow = (Row, Phone);
 
 /// Lists the rows that have one of these phone numbers, and computes the SHA-256 of the list.
@@ -438,11 +439,11 @@ async fn read_run_rows(
             return Err(inputs.changed_error());
         }
         let Some(texts) = texts else { return Ok(None) };
-        let text = |row: Row| {
+        let find_text = |row: Row| {
             let place = texts.binary_search_by_key(&row, |(row, _)| *row).ok()?;
             texts.get(place).map(|(_, text)| *text)
         };
-        let listed = listed.iter().map(|&(row, phone)| CurrentRow { phone, text: text(row), row });
+        let listed = listed.iter().map(|&(row, phone)| CurrentRow { phone, text: find_text(row), row });
         Ok(Some((earlier, listed.collect())))
     })
     .await?
@@ -453,7 +454,7 @@ fn rows_without_texts(listed: &[NumberedRow]) -> Vec<CurrentRow> {
     listed.iter().map(|&(row, phone)| CurrentRow { phone, text: None, row }).collect()
 }
 
-/// The outcome of the rows of a run.
+/// The outcomes of the rows of a run.
 struct RowOutcomes {
     sent: RoaringBitmap,
     /// The rows that were planned when the run was stopped for good.
@@ -473,10 +474,12 @@ impl RowOutcomes {
     }
 
     fn outcome_of(&self, row: Row) -> EarlierOutcome {
-        match () {
-            () if self.sent.contains(row.get()) => EarlierOutcome::Sent,
-            () if self.cancelled.contains(row.get()) => EarlierOutcome::Cancelled,
-            () => EarlierOutcome::NotSent,
+        if self.sent.contains(row.get()) {
+            EarlierOutcome::Sent
+        } else if self.cancelled.contains(row.get()) {
+            EarlierOutcome::Cancelled
+        } else {
+            EarlierOutcome::NotSent
         }
     }
 }
@@ -544,9 +547,10 @@ pub(super) async fn find_excluded_numbers(
     Ok(numbers)
 }
 
-/// Finds the runs under `exclude`: the named run, or all runs of the latest edition of the named campaign. A live
-/// campaign considers live runs only, because rehearsals and runs through a gateway on this machine reached no
-/// recipients.
+/// Finds the runs under `exclude`: the named run, or all runs of the latest edition of the named campaign.
+///
+/// A live campaign considers live runs only, because rehearsals reached no recipients. Runs through a gateway on this
+/// machine count only for a campaign that uses such a gateway too. A rehearsal prefers live runs.
 pub(super) async fn find_excluding_runs(
     ledger: &dyn Ledger,
     past: &PastRecipients,
@@ -560,9 +564,9 @@ pub(super) async fn find_excluding_runs(
     let named: Vec<Run> =
         campaign_runs.into_iter().filter(|run| !run.shared && (!is_single || run.name() == past.run)).collect();
     let (live, loopback) = (inputs.destination.is_live(), inputs.destination.is_loopback());
-    let counts = |run: &&Run| if live { run.live && run.suppression.loopback == loopback } else { run.live };
-    let found: Vec<Run> = match named.iter().any(|run| counts(&run)) || live {
-        true => named.iter().filter(counts).cloned().collect(),
+    let is_considered = |run: &&Run| if live { run.live && run.suppression.loopback == loopback } else { run.live };
+    let found: Vec<Run> = match named.iter().any(|run| is_considered(&run)) || live {
+        true => named.iter().filter(is_considered).cloned().collect(),
         false => named.clone(),
     };
     let Some(edition) = found.last().map(|run| run.edition.clone()) else {

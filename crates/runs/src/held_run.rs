@@ -1,4 +1,4 @@
-//! Runs that this process holds in order to reconcile, resolve or stop them, without sending.
+//! Runs that this process holds in order to reconcile, decide, cancel or erase them, without sending.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -87,18 +87,19 @@ impl HeldRun {
         }
     }
 
-    /// Updates the results and releases the run.
+    /// Updates the results and releases the run. If another process took the run, the record of the run stays as it is.
     ///
     /// # Errors
-    /// If another process took the run, or the ledger cannot be read or written.
+    /// If the ledger cannot be read or written.
     pub async fn release(self) -> Result<ReleasedRun, Error> {
         self.release_with_progress(None).await
     }
 
-    /// Updates the results and releases the run as cancelled, after which the run sends nothing more.
+    /// Updates the results and releases the run as cancelled, after which the run sends nothing more. If another
+    /// process took the run, the record of the run stays as it is.
     ///
     /// # Errors
-    /// If another process took the run, or the ledger cannot be read or written.
+    /// If the ledger cannot be read or written.
     pub(super) async fn cancel(mut self) -> Result<ReleasedRun, Error> {
         if self.run.results.is_none() {
             let planned = planned_results_path(self.adapters.ledger.as_ref(), &self.run).await;
@@ -112,19 +113,19 @@ impl HeldRun {
     /// given.
     async fn release_with_progress(self, progress: Option<RunProgress>) -> Result<ReleasedRun, Error> {
         let ledger = self.adapters.ledger.as_ref();
-        let now = reload_run(ledger, self.run.key).await?;
-        let now = Run { progress: progress.unwrap_or(now.progress), ..now };
-        let snapshot = Snapshot::load(ledger, &now, false).await?;
-        let reopened = now.progress == RunProgress::Open && self.run.progress != RunProgress::Open;
-        let run = Run { progress: now.progress, ..self.run.clone() };
-        let stale_results = rewrite_results(&self.adapters, &self.run, &now).await;
+        let current = reload_run(ledger, self.run.key).await?;
+        let current = Run { progress: progress.unwrap_or(current.progress), ..current };
+        let snapshot = Snapshot::load(ledger, &current, false).await?;
+        let reopened = current.progress == RunProgress::Open && self.run.progress != RunProgress::Open;
+        let run = Run { progress: current.progress, ..self.run.clone() };
+        let stale_results = rewrite_results(&self.adapters, &self.run, &current).await;
         let end = RunEnd {
             progress: run.progress,
             stop: if reopened { None } else { remaining_stop(&run, &snapshot) },
             stop_reason: self.run.stop_reason.clone(),
             counts: snapshot.counts.clone(),
             parts: snapshot.parts.billed,
-            receipts: now.receipts,
+            receipts: current.receipts,
             results: self.run.results.clone(),
             lag: None,
             at: self.run.ended_at.unwrap_or_else(self.adapters.clock),
@@ -140,15 +141,15 @@ impl HeldRun {
     }
 }
 
-/// Returns the stop that still applies to a run after a reconciliation or decision. Returns `None` if the run has
-/// nothing left to send.
-fn remaining_stop(before: &Run, snapshot: &Snapshot) -> Option<StopKind> {
-    let left = match before.progress {
-        RunProgress::Finished => before.stop_reason.is_some(),
+/// Returns the stop that still applies to a run after a reconciliation or decision. An open run keeps its stop only
+/// while rows are planned, and a finished run only if the stop has a recorded reason.
+fn remaining_stop(run: &Run, snapshot: &Snapshot) -> Option<StopKind> {
+    let still_applies = match run.progress {
+        RunProgress::Finished => run.stop_reason.is_some(),
         RunProgress::Open => snapshot.counts.get(RowState::Planned) > 0,
         RunProgress::Replaced | RunProgress::Cancelled => false,
     };
-    before.stop.filter(|_| left)
+    run.stop.filter(|_| still_applies)
 }
 
 /// The time limit for the sending process, which finishes messages in flight and writes the results.
@@ -232,20 +233,20 @@ pub async fn cancel_run(adapters: &Adapters, run: Run) -> Result<CancelledRun, E
     let (ledger, deadline) = (adapters.ledger.as_ref(), Instant::now() + STOP_TIMEOUT);
     stop_run(ledger, &run).await?;
     // The run is reloaded each time, because the sending process might continue with another run of the campaign.
-    let now = loop {
-        let now = reload_run(ledger, run.key).await?;
-        if !is_owned(ledger, &now).await? || Instant::now() >= deadline {
-            break now;
+    let current = loop {
+        let current = reload_run(ledger, run.key).await?;
+        if !is_owned(ledger, &current).await? || Instant::now() >= deadline {
+            break current;
         }
         sleep(POLL_INTERVAL).await;
     };
-    let lock = HeldRun::lock_for_run(adapters, &now).await?;
+    let lock = HeldRun::lock_for_run(adapters, &current).await?;
     // The run is reloaded under the lock, so that only one of two concurrent calls cancels it.
-    let now = reload_run(ledger, now.key).await?;
-    if now.progress != RunProgress::Open {
-        return Err(Error::NothingToCancel { run: now.name() });
+    let current = reload_run(ledger, current.key).await?;
+    if current.progress != RunProgress::Open {
+        return Err(Error::NothingToCancel { run: current.name() });
     }
-    let held_run = HeldRun::claim(adapters, lock, now).await?;
+    let held_run = HeldRun::claim(adapters, lock, current).await?;
     let rows = held_run.read_snapshot().await?.counts.get(RowState::Planned);
     Ok(CancelledRun { rows, released: held_run.cancel().await? })
 }

@@ -64,7 +64,7 @@ pub(super) struct LoadedInputs {
     /// Whether the campaign file and its profile could be read completely.
     pub(super) is_whole: bool,
     /// Whether the campaign names a gateway that has no profile.
-    is_unknown: bool,
+    lacks_profile: bool,
 }
 
 /// The included and extended texts, by name.
@@ -138,15 +138,15 @@ impl Inputs {
         day: CampaignDay,
         scope: PathScope,
     ) -> Result<Self, Error> {
-        let LoadedInputs { inputs, is_whole, is_unknown } = Self::load_parts(file, gateway, profiles, day, scope)?;
+        let LoadedInputs { inputs, is_whole, lacks_profile } = Self::load_parts(file, gateway, profiles, day, scope)?;
         if is_whole && !inputs.warnings.iter().any(Finding::is_error) {
             return Ok(inputs);
         }
-        let finding = inputs.check_until(day);
-        let others = inputs.find_other_problems(!matches!(day, CampaignDay::Coming(_)));
-        let findings = [inputs.warnings, finding.into_iter().collect(), others].concat();
+        let until_finding = inputs.check_until(day);
+        let other_problems = inputs.find_other_problems(!matches!(day, CampaignDay::Coming(_)));
+        let findings = [inputs.warnings, until_finding.into_iter().collect(), other_problems].concat();
         let (name, file) = (inputs.campaign.brief.gateway, inputs.campaign.file);
-        Err(if is_unknown { Error::UnknownGateway { name, file, findings } } else { Error::Findings(findings) })
+        Err(if lacks_profile { Error::UnknownGateway { name, file, findings } } else { Error::Findings(findings) })
     }
 
     /// Loads a file and its profile with everything that can be read, even if there are errors.
@@ -172,16 +172,16 @@ impl Inputs {
         findings.extend(check_campaign_notices(&campaign));
         findings.extend(check_texts(&campaign));
         findings.extend(check_consent_source(&campaign, None));
-        let mut is_unknown = false;
+        let mut lacks_profile = false;
         let destination = if campaign.brief.is_rehearsal() {
             Destination::Rehearsal
         } else {
             match find_live_profile(&campaign, gateway, profiles, &mut findings)? {
                 Ok(profile) => Destination::Live(Box::new(profile)),
                 Err(problems) => {
-                    is_unknown = problems.iter().any(|finding| *finding.rule == rules::UNKNOWN_GATEWAY);
+                    lacks_profile = problems.iter().any(|finding| *finding.rule == rules::UNKNOWN_GATEWAY);
                     findings.extend(problems);
-                    // An unknown gateway is never replaced by another one.
+                    // The destination is only a placeholder: without a profile, the campaign is checked but never run.
                     is_whole = false;
                     Destination::Rehearsal
                 }
@@ -191,7 +191,7 @@ impl Inputs {
         let (decoded, texts) = (Arc::default(), Arc::default());
         let (suppression, warnings) = (Arc::default(), findings);
         let inputs = Self { campaign, list, decoded, texts, destination, warnings, today, own_gateway, suppression };
-        Ok(LoadedInputs { inputs, is_whole, is_unknown })
+        Ok(LoadedInputs { inputs, is_whole, lacks_profile })
     }
 
     /// Returns a finding if the campaign's `until` has passed.
@@ -253,7 +253,7 @@ impl Inputs {
         let consents =
             read_consents(&self.campaign, self.destination.profile(), self.campaign.today).map_err(Error::Findings)?;
         let list = self.open_list()?;
-        let written = Arc::clone(list.format());
+        let list_format = Arc::clone(list.format());
         let mut tee = Tee::new(BufReader::with_capacity(BUFFER_BYTES, list), copy);
         let surveyed = self
             .survey_reader(&mut tee, &excluded, consents.as_ref().map(|read| &read.consents))
@@ -267,9 +267,9 @@ impl Inputs {
             return Err(self.changed_error());
         }
         self.refuse_too_many_rows(survey.last_row)?;
-        let format = written.describe(delimiter);
+        let format = list_format.describe(delimiter);
         self.decoded.set_format(format.clone());
-        let mut file_findings = [written.warnings(), warnings].concat();
+        let mut file_findings = [list_format.warnings(), warnings].concat();
         file_findings.extend(consents.iter().flat_map(|read| read.warnings.iter().cloned()));
         if has_invalid_row_near_top(&survey) {
             file_findings.extend(self.find_title_row(&rules::RECIPIENTS_TITLE));
@@ -337,11 +337,11 @@ impl Inputs {
     /// column.
     pub(super) fn locate_column_findings(&self, mut findings: Vec<Finding>) -> Vec<Finding> {
         for finding in findings.iter_mut().filter(|finding| finding.place.is_none()) {
-            let place = |key: &str| self.campaign.places.locate_key(key);
+            let locate = |key: &str| self.campaign.places.locate_key(key);
             finding.place = match finding.rule {
-                rule if *rule == rules::WINDOW => place("delivery.window.zone"),
+                rule if *rule == rules::WINDOW => locate("delivery.window.zone"),
                 rule if *rule == rules::CONSENT => {
-                    finding.subject.as_deref().and_then(|key| place(&format!("recipients.consent.{key}")))
+                    finding.subject.as_deref().and_then(|key| locate(&format!("recipients.consent.{key}")))
                 }
                 _ => None,
             };
@@ -407,7 +407,7 @@ impl Inputs {
         self.decoded.open(&self.list, &self.campaign)
     }
 
-    /// Adds the probable sheet or row of the list to findings about missing columns.
+    /// Adds the likely sheet or row to findings about missing columns, and removes findings that a wrong row explains.
     fn add_likely_place(&self, mut findings: Vec<Finding>) -> Vec<Finding> {
         let column_rules = [
             &rules::RECIPIENTS_NO_HEADER,
@@ -475,7 +475,7 @@ fn add_advice(finding: &mut Finding, place: &ListPlace) {
 const MAX_ROWS: usize = 10_000;
 /// The maximum number of columns of a table.
 const MAX_COLUMNS: usize = 500;
-/// The maximum number of cells of a table. Each takes some 150 bytes of memory, even if it is empty.
+/// The maximum number of cells of a table. Each cell takes about 150 bytes of memory, even if it is empty.
 const MAX_CELLS: usize = 250_000;
 /// The maximum number of bytes of all cells of a table.
 const MAX_BYTES: usize = 1 << 20;
@@ -488,16 +488,16 @@ pub(super) fn load_with_tables(file: &Path, day: CampaignDay, scope: PathScope) 
     let Some(campaign) = loaded.value.as_mut().or(loaded.draft.as_mut()) else { return loaded };
     let hints = find_encoding_hints(&campaign.brief);
     let mut tables = Vec::new();
-    for from in &campaign.data {
-        match read_table(from, hints) {
+    for table_file in &campaign.data {
+        match read_table(table_file, hints) {
             Ok((table, warning)) => {
-                campaign.folders.add_inline_text(LookupTable::source_name(&from.name), table.to_source());
+                campaign.folders.add_inline_text(LookupTable::source_name(&table_file.name), table.to_source());
                 loaded.findings.extend(warning);
-                tables.push((from.name.clone(), table));
+                tables.push((table_file.name.clone(), table));
             }
             Err(finding) => {
-                let message = format!("the table `{}` cannot be used: {}", from.name, finding.message);
-                let place = campaign.places.locate_key(&format!("data.{}", from.name));
+                let message = format!("the table `{}` cannot be used: {}", table_file.name, finding.message);
+                let place = campaign.places.locate_key(&format!("data.{}", table_file.name));
                 let help = finding.help.unwrap_or_else(|| "use the same format as for recipient lists".to_owned());
                 loaded.findings.push(Finding::new(&rules::DATA_FILE, message).help(help).at(place));
             }
@@ -508,9 +508,9 @@ pub(super) fn load_with_tables(file: &Path, day: CampaignDay, scope: PathScope) 
 }
 
 /// Reads a lookup table, with the warning about its encoding.
-fn read_table(from: &TableFile, hints: EncodingHints) -> Result<(LookupTable, Option<Finding>), Finding> {
-    let path = from.file.path();
-    let file = from
+fn read_table(table_file: &TableFile, hints: EncodingHints) -> Result<(LookupTable, Option<Finding>), Finding> {
+    let path = table_file.file.path();
+    let file = table_file
         .file
         .open_file()
         .map_err(|error| describe_unopened_file(&format!("`{}`", path.display()), path, &error))?;
@@ -523,13 +523,13 @@ fn read_table(from: &TableFile, hints: EncodingHints) -> Result<(LookupTable, Op
             let message = "it has more than 500 columns or 8 KiB of headers".to_owned();
             return refuse(message, "remove the columns that no template uses");
         }
-        let column = find_key_column(headers, &from.key)?;
+        let column = find_key_column(headers, &table_file.key)?;
         let cells: Vec<String> = (0..headers.len()).map(|column| clean_cell(cells.get(column)).to_owned()).collect();
         let key = compose_accents(&cells[column]).into_owned();
         bytes += cells.iter().map(String::len).sum::<usize>();
         if key.is_empty() {
             return refuse(
-                format!("row {row} has no value under `{}`", from.key),
+                format!("row {row} has no value under `{}`", table_file.key),
                 "fill in the cell, or remove the row",
             );
         }
@@ -540,16 +540,16 @@ fn read_table(from: &TableFile, hints: EncodingHints) -> Result<(LookupTable, Op
         match rows.insert(key, cells) {
             None => Ok(()),
             Some(_) => refuse(
-                format!("row {row} has the same `{}` as an earlier row", from.key),
+                format!("row {row} has the same `{}` as an earlier row", table_file.key),
                 "remove the duplicate row: each key must be unique",
             ),
         }
     })
     .map_err(|finding| *finding)?;
-    find_key_column(&columns, &from.key).map_err(|finding| *finding)?;
+    find_key_column(&columns, &table_file.key).map_err(|finding| *finding)?;
     let mut names = BTreeSet::new();
-    if let Some(twice) = columns.iter().find(|name| !names.insert(name.as_str())) {
-        let finding = Finding::new(&rules::DATA_FILE, format!("it has more than one column named `{twice}`"));
+    if let Some(duplicate) = columns.iter().find(|name| !names.insert(name.as_str())) {
+        let finding = Finding::new(&rules::DATA_FILE, format!("it has more than one column named `{duplicate}`"));
         return Err(finding.help("rename one of them"));
     }
     Ok((LookupTable { columns, rows }, format.encoding_warning().cloned()))
@@ -557,8 +557,8 @@ fn read_table(from: &TableFile, hints: EncodingHints) -> Result<(LookupTable, Op
 
 /// Finds the index of the key column.
 fn find_key_column(headers: &[String], key: &str) -> Result<usize, Box<Finding>> {
-    let key_accents = compose_accents(key.trim());
-    headers.iter().position(|header| compose_accents(header) == key_accents).ok_or_else(|| {
+    let composed_key = compose_accents(key.trim());
+    headers.iter().position(|header| compose_accents(header) == composed_key).ok_or_else(|| {
         let finding = Finding::new(&rules::DATA_FILE, format!("it has no column `{key}`"));
         let help = match did_you_mean(key, headers.iter().map(String::as_str)) {
             Some(suggestion) => format!("did you mean `{suggestion}`?"),
@@ -571,7 +571,7 @@ fn find_key_column(headers: &[String], key: &str) -> Result<usize, Box<Finding>>
 impl Inputs {
     /// Finds the problems in the list, texts and rows of a campaign whose file or profile is invalid.
     ///
-    /// A list that must be fetched is not checked.
+    /// The list is not checked if `includes_list` is false, or if the list is unknown or must be fetched.
     pub(super) fn find_other_problems(&self, includes_list: bool) -> Vec<Finding> {
         let gaps = &self.campaign.gaps;
         let findings = if !includes_list || gaps.list || self.list.is_unfetched() {
@@ -612,20 +612,20 @@ impl Inputs {
         let by_country = self.campaign.uses_recipient_zones(self.destination.profile());
         let terms = SurveyInputs { brief: &brief, excluded: &excluded, zones, by_country, consents: None };
         // If the condition is wrong, it is unknown which rows are selected, but damaged rows can still be reported.
-        let is_known = brief.condition.is_some() == self.campaign.brief.condition.is_some();
+        let is_selection_known = brief.condition.is_some() == self.campaign.brief.condition.is_some();
         let surveyed = survey_recipients(&mut prepared, &terms);
         let findings = match surveyed {
             Ok(survey) => [
                 check_invalid_rows(&survey),
                 check_opted_out_rows(&survey, &brief),
                 check_embedded_rows(&survey).into_iter().collect(),
-                check_list_limit(&self.campaign, &survey).filter(|_| is_known).into_iter().collect(),
+                check_list_limit(&self.campaign, &survey).filter(|_| is_selection_known).into_iter().collect(),
                 check_unknown_zones(&survey).into_iter().collect(),
             ]
             .concat(),
             Err(findings) => self.locate_column_findings(findings),
         };
-        findings.into_iter().filter(|finding| is_known || finding.place.is_some()).collect()
+        findings.into_iter().filter(|finding| is_selection_known || finding.place.is_some()).collect()
     }
 }
 

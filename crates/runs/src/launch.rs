@@ -78,7 +78,7 @@ pub(super) struct RunToSend {
     pub(super) snapshot: Option<Snapshot>,
     /// Numbers in the current suppression files. A resumed run sends nothing to them.
     pub(super) suppressed: RoaringTreemap,
-    /// The current consents, if they are required. A resumed run sends nothing without one.
+    /// The current consents, if they are required. A resumed run sends nothing to recipients without a consent.
     pub(super) consents: Option<Consents>,
     /// The maximum number of messages that this call sends.
     pub(super) limit: Option<u64>,
@@ -98,7 +98,7 @@ pub struct SelectionNotes {
     pub earlier_edition: bool,
     /// The earlier run that sent to skipped recipients, if there are any.
     pub before: Option<EarlierSending>,
-    /// The runs of the same edition that were stopped for good, if their recipients are skipped for that.
+    /// The runs of the same edition that were stopped for good, if that is why recipients are skipped.
     pub cancelled_in: Vec<String>,
     /// The time zones of recipients, if this call began the run.
     pub zones: Option<RecipientZones>,
@@ -325,8 +325,8 @@ impl Session {
     /// Waits for a second signal, and then for the grace period.
     async fn wait_for_second_signal(&self) -> u8 {
         let mut interrupt = self.interrupt.clone();
-        let at_once = |interrupt: &Interrupt| matches!(interrupt, Interrupt::Immediate(_));
-        match interrupt.wait_for(at_once).await.map(|signal| *signal) {
+        let is_immediate = |interrupt: &Interrupt| matches!(interrupt, Interrupt::Immediate(_));
+        match interrupt.wait_for(is_immediate).await.map(|signal| *signal) {
             Ok(Interrupt::Immediate(signal)) => {
                 tokio::time::sleep(EXIT_GRACE).await;
                 signal
@@ -342,7 +342,7 @@ pub enum Round {
     /// Recipients without a message.
     #[default]
     Same,
-    /// All recipients again; their number is confirmed.
+    /// All recipients again, with the number of recipients that was confirmed.
     Again(u64),
 }
 
@@ -357,7 +357,7 @@ pub struct RunRequest {
     pub round: Round,
     /// A run with changed inputs ends, and a new one begins.
     pub accept_changes: bool,
-    /// The runs of this name belong to this file, even if they began from another one.
+    /// The runs of the campaign belong to its file, even if they began from another file.
     pub moved: bool,
     /// The number of recipients that is accepted above the profile's limit.
     pub up_to: Option<u64>,
@@ -389,7 +389,7 @@ pub struct RunRequest {
     pub schedule_digest: Option<String>,
     /// The scenario of a rehearsal. `None` for the usual sandbox.
     pub scenario: Option<Arc<Scenario>>,
-    /// The confirmation of a retry that was ordered on the dashboard.
+    /// The confirmation of a retry that was requested on the dashboard.
     pub confirmed_retry: Option<ConfirmedRetry>,
 }
 
@@ -496,7 +496,7 @@ pub struct EndedRun {
     pub skipped_opt_outs: u64,
     /// The billed parts, if the gateway reported them.
     pub parts: u64,
-    /// Whether more parts might be billed, or are not known to be all.
+    /// Whether more parts might be billed than the gateway reported, or this is unknown.
     pub has_unreported_parts: bool,
     /// The duration of this call.
     pub time: Duration,
@@ -511,9 +511,9 @@ pub struct EndedRun {
     pub deviations: DeviationCounts,
     /// The written results, or why they were not written. `None` if another process has the run.
     pub results: Option<Result<PathBuf, Error>>,
-    /// The new path of another run's results that were at this path.
+    /// The backup of another run's results that were at this path.
     pub kept: Option<ResultsBackup>,
-    /// The reason the current edition did not begin after this run of an earlier one, or ended without its own outcome.
+    /// The reason the current edition did not begin after this run of an earlier edition, or ended without an outcome.
     pub not_begun_error: Option<Box<Error>>,
     /// Delivery statuses of a rehearsal with a scenario.
     pub played: Option<Counts>,
@@ -530,11 +530,11 @@ pub struct EndedRun {
 pub struct NothingLeft {
     /// The survey of the list.
     pub survey: ListSurvey,
-    /// The selected rows by state: the requested rows if there are others left, else all.
+    /// The selected rows by state: the requested rows if the list still has planned rows, else all rows.
     pub meant: StateCounts,
     /// The earlier run that sent to the recipients, if there is one.
     pub before: Option<EarlierSending>,
-    /// The runs of the same edition that were stopped for good, if their recipients are skipped for that.
+    /// The runs of the same edition that were stopped for good, if that is why recipients are skipped.
     pub cancelled_in: Vec<String>,
     /// Whether some messages of the edition are in doubt.
     pub doubt: bool,

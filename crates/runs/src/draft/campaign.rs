@@ -25,14 +25,14 @@ use campaign_manifest::campaign_schema;
 
 const CAMPAIGN: &str = include_str!("campaign.yaml");
 /// The schema reference in a new campaign file. The schema is in the same folder, so that editors need no network and
-/// both move together.
+/// both files move together.
 pub(super) const SCHEMA: &str = "campaign.schema.json";
 const RECIPIENTS: &str = include_str!("recipients.csv");
 
 /// A file to be written.
 #[derive(Clone, Debug)]
 pub struct DraftFile {
-    /// The path from the current folder.
+    /// The path, relative to the current folder.
     pub path: String,
     /// The content.
     pub text: String,
@@ -81,8 +81,8 @@ fn starter_recipients(name: &str) -> String {
     format!("recipients:\n{file}{region}\n")
 }
 
-/// Formats the `recipients` section for a list. `serde_yaml` writes the YAML, because it knows what needs quotes; it
-/// cannot write comments.
+/// Formats the `recipients` section for a list. `serde_yaml` writes the YAML, because it knows what needs quotes. It
+/// cannot write comments, so these are added to its lines.
 fn format_recipients(list: &DraftList) -> String {
     let renamed = list.renamed_columns().into_iter();
     let recipients = DraftRecipients {
@@ -200,30 +200,30 @@ impl DraftList {
                 match find_list(|| regular_file::open(path), path, format, None).filter(|place| place.sheet.is_none()) {
                     None => Ok(list),
                     Some(place) => {
-                        let mut titled = place.title_finding(&rules::RECIPIENTS_NO_HEADER, Some(&list.phone));
-                        add_advice(&mut titled, &place);
-                        Err(DraftError::ListRefused(vec![titled]))
+                        let mut finding = place.title_finding(&rules::RECIPIENTS_NO_HEADER, Some(&list.phone));
+                        add_advice(&mut finding, &place);
+                        Err(DraftError::ListRefused(vec![finding]))
                     }
                 }
             }
             Err(DraftError::ListRefused(findings)) => {
                 Err(DraftError::ListRefused(add_likely_place(findings, path, format)))
             }
-            understood => understood,
+            result => result,
         }
     }
 
     fn interpret_list(path: &Path, format: &ListFormat) -> Result<Self, DraftError> {
         let Some(typed) = path.to_str() else { return Err(DraftError::ListName(path.to_owned())) };
         let opened = decode_list(path, format)?;
-        let written = Arc::clone(opened.format());
+        let opened_format = Arc::clone(opened.format());
         let suggestion = suggest_columns(opened, path).map_err(|finding| DraftError::ListRefused(vec![*finding]))?;
         let Some(phone) = suggestion.phone else {
-            let sheet = written.sheet_name().map(|sheet| format!("the sheet `{sheet}` of ")).unwrap_or_default();
+            let sheet = opened_format.sheet_name().map(|sheet| format!("the sheet `{sheet}` of ")).unwrap_or_default();
             let finding =
                 Finding::new(&rules::NO_PHONES, format!("no column in {sheet}`{typed}` contains phone numbers"));
-            if let Some(wrong) = suggestion.problem {
-                return Err(DraftError::ListRefused(vec![finding.help(wrong.to_string())]));
+            if let Some(problem) = suggestion.problem {
+                return Err(DraftError::ListRefused(vec![finding.help(problem.to_string())]));
             }
             return Err(DraftError::ListRefused(vec![finding.help(
                 "add a header row and a column with numbers such as +380501234567; or run `campaign init NAME` \
@@ -316,7 +316,7 @@ struct ExampleFile {
     text: &'static str,
 }
 
-/// Defines an example with files of its folder, in the order in which they are listed.
+/// Defines an example with the listed files of its folder, in this order.
 macro_rules! example {
     ($name:literal, $summary:literal, [$($file:literal),+]) => {
         ExampleCampaign {
@@ -383,7 +383,7 @@ const FILES: [(&str, &str, &str); 10] = [
     ("scenario.yaml", "scenarios/NAME.yaml", "a sandbox scenario: recipients reply"),
 ];
 
-/// The time zone of all examples, in which their dates are relative to today.
+/// The time zone of all examples. Dates in an example are relative to today in this zone.
 const ZONE: &str = "Europe/Kyiv";
 
 /// The maximum number of days between today and a date in an example.

@@ -132,7 +132,7 @@ impl ProfileDraft {
         Ok(Self { profile, file: file.to_owned(), text })
     }
 
-    /// Replaces the file atomically and keeps its mode. A symbolic link is followed.
+    /// Creates the file, or replaces it atomically and keeps its mode. A symbolic link is followed.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -143,7 +143,7 @@ impl ProfileDraft {
     }
 }
 
-/// Replaces a file with one that has these bytes and the same mode.
+/// Writes these bytes to a file atomically. An existing file is replaced by one with the same mode.
 fn replace_file(place: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut beside = place.file_name().unwrap_or_default().to_owned();
     beside.push(".new");
@@ -184,21 +184,21 @@ impl KeyFile {
             ErrorKind::AlreadyExists => DraftError::AlreadyExists(path.display().to_string()),
             _ => DraftError::CannotWrite { path: path.display().to_string(), error },
         };
-        let new = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir());
-        if let Some(folder) = new {
+        let new_folder = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir());
+        if let Some(folder) = new_folder {
             private::create_folder(folder).and_then(|()| fs::write(folder.join(GITIGNORE), "*\n")).map_err(failed)?;
         }
         if path.symlink_metadata().is_ok() {
             return Err(failed(ErrorKind::AlreadyExists.into()));
         }
         let mut file = private::open_file(path, private::ExistingFile::Keep).map_err(failed)?;
-        // Even in a shared folder: a key file that a group can read is rejected.
+        // In a shared folder, the group might be able to read new files, and such a key file is rejected.
         private::restrict_to_owner(&file).map_err(failed)?;
-        let written = Self { path: path.to_owned(), folder: new.map(Path::to_owned), is_kept: false };
+        let key_file = Self { path: path.to_owned(), folder: new_folder.map(Path::to_owned), is_kept: false };
         let line = [key.expose_secret().as_bytes(), b"\n"];
         line.iter().try_for_each(|bytes| file.write_all(bytes)).and_then(|()| file.sync_all()).map_err(failed)?;
         private::sync_entry(path).map_err(failed)?;
-        Ok(written)
+        Ok(key_file)
     }
 
     /// Keeps the file, which would otherwise be removed on drop.
@@ -224,7 +224,7 @@ const GATEWAY_KEY: &str = "gateway";
 /// A key that only campaign files have.
 const CHANNELS_KEY: &str = "channels";
 
-/// A campaign file without a gateway, and its text with one.
+/// A `gateway` line for a campaign file: the text of the file before and after the line is added.
 #[derive(Debug)]
 pub struct GatewayLine {
     file: PathBuf,
@@ -260,8 +260,8 @@ impl GatewayLine {
 /// The campaign files of a folder.
 pub fn find_campaigns(folder: &Path) -> Vec<PathBuf> {
     let is_yaml = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
-    let keys = |path: &PathBuf| serde_yaml::from_str::<Mapping>(&read_campaign_text(path)?).ok();
-    let is_campaign = |path: &PathBuf| keys(path).is_some_and(|keys| keys.contains_key(CHANNELS_KEY));
+    let read_keys = |path: &PathBuf| serde_yaml::from_str::<Mapping>(&read_campaign_text(path)?).ok();
+    let is_campaign = |path: &PathBuf| read_keys(path).is_some_and(|keys| keys.contains_key(CHANNELS_KEY));
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     entries.filter(|path| is_yaml(path) && is_campaign(path)).collect()
 }
@@ -285,13 +285,13 @@ fn insert_gateway(before: &str, gateway: &str) -> Option<String> {
     let mut lines: Vec<&str> = before.split_inclusive('\n').collect();
     let at = lines.iter().rposition(is_comment).map_or(lines.len(), |comment| comment + 1);
     // The last line of a file might lack its line break.
-    let is_open = at > 0 && !lines[at - 1].ends_with('\n');
-    let line = format!("{}{GATEWAY_KEY}: {gateway}{line_break}", if is_open { line_break } else { "" });
+    let lacks_line_break = at > 0 && !lines[at - 1].ends_with('\n');
+    let line = format!("{}{GATEWAY_KEY}: {gateway}{line_break}", if lacks_line_break { line_break } else { "" });
     lines.insert(at, &line);
     let text = lines.concat();
-    // A document that ends with `...` or inside an unclosed string is not extended.
-    let is_right = serde_yaml::from_str::<Value>(&text).is_ok_and(|now| now == Value::Mapping(expected));
-    is_right.then_some(text)
+    // The line must not end up after `...`, after a flow mapping, or inside a quoted string.
+    let is_as_expected = serde_yaml::from_str::<Value>(&text).is_ok_and(|now| now == Value::Mapping(expected));
+    is_as_expected.then_some(text)
 }
 
 #[cfg(test)]

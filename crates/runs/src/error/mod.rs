@@ -1,7 +1,7 @@
 //! Errors of runs, with their messages in plain English.
 //!
-//! A message says what happened and where. It names no option and no command: the command line adds the remedy, which
-//! names them, and the exit code. Refusals with longer messages are in `refusals`.
+//! A message says what happened and where. It names no options or commands: the command line adds the exit code and the
+//! remedy, which names them. Refusals with longer messages are in `refusals`.
 
 mod refusals;
 #[cfg(test)]
@@ -60,7 +60,7 @@ pub enum Error {
         /// The failure, and whether it is proven that nothing was done.
         failure: InquiryFailure,
     },
-    /// Templates of the account were not changed as ordered.
+    /// A requested change to a template was not made, or its outcome is unknown.
     #[error(transparent)]
     Template(#[from] TemplateRefusal),
     /// Another message already has the identifier of the caller.
@@ -72,10 +72,10 @@ pub enum Error {
         /// The time at which the next message can be sent.
         next: Timestamp,
     },
-    /// The rate for inquiries during sending is used up.
+    /// An inquiry would wait too long for the account's rate limit.
     #[error("too many requests to the gateway; try again in {} s", .wait.as_secs() + 1)]
     TooManyInquiries {
-        /// The wait of the next inquiry.
+        /// The estimated wait for the rate limit.
         wait: Duration,
     },
     /// The built-in sandbox has no account to query.
@@ -95,24 +95,24 @@ pub enum Error {
         /// A run with a similar name.
         near: Option<String>,
     },
-    /// Another process sends the campaign.
+    /// Another process is sending the campaign.
     #[error("{}", describe_busy(.campaign, .gateway, *.since))]
     Busy {
         /// The campaign.
         campaign: String,
         /// The gateway.
         gateway: String,
-        /// Since when, if known.
+        /// The time at which that process locked the campaign, if known.
         since: Option<Timestamp>,
     },
-    /// Another process sends the campaign, so its run cannot be reconciled or decided.
+    /// Another process is sending the campaign, so its run cannot be reconciled, decided, cancelled or erased.
     #[error("{}", describe_busy(.campaign, .gateway, *.since))]
     BusyRun {
         /// The campaign.
         campaign: String,
         /// The gateway.
         gateway: String,
-        /// Since when, if known.
+        /// The time at which that process locked the campaign, if known.
         since: Option<Timestamp>,
     },
     /// Another process holds the lock of the campaign but does not send this run.
@@ -158,7 +158,7 @@ pub enum Error {
         /// The run.
         run: String,
     },
-    /// Only the process that waits for lookups and verification calls can stop them.
+    /// Only the process that started single messages, lookups or verification calls can stop them.
     #[error(
         "{run} contains single messages, lookups or verification calls, which only the process that started them can \
          stop"
@@ -186,7 +186,7 @@ pub enum Error {
         /// The other file.
         there: PathBuf,
     },
-    /// The runs of a campaign were started from another file than the named one.
+    /// The runs of a campaign were started from a file other than the named one.
     #[error(
         "no run was started from this file; the runs of `{campaign}` were started from `{there}`, most recently {run}"
     )]
@@ -221,10 +221,10 @@ pub enum Error {
     NotConfirmed {
         /// The proposal.
         what: ProposalKind,
-        /// The reason the consent was not confirmed.
+        /// The reason the proposal was not confirmed.
         refusal: ConsentRefusal,
     },
-    /// A new round would have another number of recipients than the expected one.
+    /// A new round would not reach the expected number of recipients.
     #[error(
         "sending again to all recipients would reach {}, not {}; nothing was sent",
         format_count(*.number, "recipient"),
@@ -397,7 +397,7 @@ impl From<DrawRefusal> for Error {
     }
 }
 
-/// The reason templates of an account were not changed.
+/// The reason a template was not changed, or might not have been changed.
 #[derive(Debug, thiserror::Error)]
 pub enum TemplateRefusal {
     /// It is unknown whether the change was made.
@@ -436,7 +436,7 @@ pub enum TemplateRefusal {
     },
 }
 
-/// Describes the number of problems found.
+/// Describes the number of errors, or says that the check is incomplete if there are none.
 fn describe_problem_count(findings: &[Finding]) -> String {
     let errors = findings.iter().filter(|finding| finding.is_error()).count() as u64;
     let count =

@@ -12,16 +12,16 @@ use campaign_manifest::RecipientSource;
 /// The differences between the inputs that a run began with and the current ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InputChanges {
-    /// The list changed, and nothing else.
+    /// Only the list changed.
     List {
         /// The list.
         list: String,
         /// A description of the change.
         how: String,
     },
-    /// Settings or texts of the campaign, and maybe its list.
+    /// Settings or texts of the campaign changed, and maybe its list.
     Campaign(Vec<String>),
-    /// The copies of the run are lost.
+    /// The copies of the run are lost or damaged.
     Copies {
         /// The path of the copies.
         place: String,
@@ -45,25 +45,27 @@ pub struct ChangedInputs {
     pub earlier_edition: Option<EarlierEdition>,
 }
 
-/// The edition of an unfinished run, if the campaign now has a different one.
+/// The edition of an unfinished run, and the different edition that its campaign has now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EarlierEdition {
     /// The edition of the run; empty if it has none.
     pub unfinished: String,
     /// The current edition; empty if there is none.
     pub current: String,
-    /// Whether a run that replaces it after accepted changes keeps the earlier edition.
+    /// Whether a run that replaces the unfinished run after accepted changes keeps the earlier edition.
     pub is_kept: bool,
 }
 
 impl InputChanges {
     /// The changes to settings and to the list; `None` if nothing has changed.
-    pub(crate) fn from_parts(settings: Vec<String>, list: Option<String>, name: &RecipientSource) -> Option<Self> {
+    pub(crate) fn from_parts(settings: Vec<String>, list: Option<String>, source: &RecipientSource) -> Option<Self> {
         match (settings, list) {
             (settings, None) if settings.is_empty() => None,
-            (settings, Some(change)) if settings.is_empty() => Some(Self::List { list: name.to_string(), how: change }),
+            (settings, Some(change)) if settings.is_empty() => {
+                Some(Self::List { list: source.to_string(), how: change })
+            }
             (mut settings, list) => {
-                settings.extend(list.map(|change| format!("the list `{name}` ({change})")));
+                settings.extend(list.map(|change| format!("the list `{source}` ({change})")));
                 Some(Self::Campaign(settings))
             }
         }
@@ -190,7 +192,7 @@ pub enum DecisionRefusal {
         path: PathBuf,
         /// The row in the file.
         row: Row,
-        /// The identifier or row and number, as the sentence quotes it.
+        /// The part of the message that names the identifier, or the row and number, and says that nothing matches.
         named: String,
         /// The run.
         run: String,
@@ -201,10 +203,10 @@ fn describe_duplicates(rows: u64, accepted_count: Option<u64>) -> String {
     let affected = format_count(rows, "row");
     match accepted_count {
         None => format!("{} might get the message twice; no decision was recorded", format_count(rows, "recipient")),
-        Some(other) => {
+        Some(accepted) => {
             format!(
                 "the decision affects {affected}, but you accepted duplicates for {}; no decision was recorded",
-                format_thousands(other)
+                format_thousands(accepted)
             )
         }
     }
@@ -438,7 +440,7 @@ pub enum PlanRefusal {
         /// The approver.
         by: String,
     },
-    /// The plan is of a single operation of an assistant, not of a run.
+    /// The plan is for a single operation of an assistant, not for a run.
     #[error("{} identifies a single message from an AI assistant, not a run", short_digest(.digest))]
     NoCampaign {
         /// The digest.
@@ -492,7 +494,7 @@ pub enum PlanRefusal {
     /// No approver of the profile signed this token for a run.
     #[error("this token is not valid: no approver in the profile signed it for a run; nothing was sent")]
     NotProven,
-    /// A token approves another plan than the named one.
+    /// A token approves a plan other than the named one.
     #[error("this token approves plan {}, not {digest}; nothing was sent", short_digest(.approved))]
     OtherPlan {
         /// The named plan.

@@ -177,13 +177,13 @@ fn errors_are_plain_sentences_for_every_surface() {
         let message = error.to_string();
         let first = message.chars().next().unwrap();
         // The message for a declined prompt is a complete sentence.
-        let is_answer = matches!(error, Error::NotConfirmed { refusal: ConsentRefusal::Declined, .. });
-        assert_eq!(is_answer, first.is_uppercase() && message.ends_with('.'), "{message}");
+        let is_declined = matches!(error, Error::NotConfirmed { refusal: ConsentRefusal::Declined, .. });
+        assert_eq!(is_declined, first.is_uppercase() && message.ends_with('.'), "{message}");
         assert!(!message.contains("`--") && !message.contains("`campaign "), "a surface adds what to type: {message}");
         assert!(!message.contains("1970-01-01T"), "people read local times: {message}");
-        let debug = [" { ", "Some(", "None", "::", "NobodyToAsk"];
-        assert!(debug.iter().all(|form| !message.contains(form)), "{message}");
-        let accent = ["whoever", "nobody", "put back", "gone on", "came to", "say `", "took the place"];
-        assert!(accent.iter().all(|words| !message.contains(words)), "{message}");
+        let debug_forms = [" { ", "Some(", "None", "::", "NobodyToAsk"];
+        assert!(debug_forms.iter().all(|form| !message.contains(form)), "{message}");
+        let unidiomatic = ["whoever", "nobody", "put back", "gone on", "came to", "say `", "took the place"];
+        assert!(unidiomatic.iter().all(|words| !message.contains(words)), "{message}");
     }
 }

@@ -11,7 +11,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use super::{FetchError, ListSpool, PipedInput};
 use campaign_manifest::ListCommand;
 
-/// The number of bytes shown from the end of a program's error output.
+/// The maximum number of bytes that are shown from the end of a program's error output.
 const MAX_ERROR_OUTPUT: usize = 2_000;
 /// The size of the read buffer in bytes.
 const BUFFER_BYTES: usize = 1 << 16;
@@ -106,7 +106,7 @@ impl Drop for ProcessGroup {
     }
 }
 
-/// The number of chunks in the queue.
+/// The maximum number of chunks that are read ahead.
 const READ_AHEAD: usize = 4;
 
 /// A chunk of the input. An empty chunk marks the end.
@@ -118,7 +118,7 @@ pub(super) async fn fetch_from_input(piped: PipedInput, spool: ListSpool) -> Res
             .with_help("pipe the list in, or give the path to a file"));
     };
     let (sender, receiver) = channel(READ_AHEAD);
-    // A blocked read cannot be cancelled. On its own thread it does not delay the end of the process.
+    // A blocked read cannot be cancelled. On its own thread, the read does not delay the end of the process.
     let spawned =
         std::thread::Builder::new().name("standard input".to_owned()).spawn(move || read_chunks(input, &sender));
     spawned.map_err(|error| FetchError::new(format!("cannot start a thread: {error}")))?;
@@ -136,7 +136,7 @@ async fn spool_chunks(mut chunks: Receiver<InputChunk>, mut spool: ListSpool) ->
     Err(FetchError::new("the input ended early"))
 }
 
-/// Reads the input until its end, or until the receiver is dropped.
+/// Reads the input until its end or an error, or until the receiver is dropped.
 fn read_chunks(mut input: impl Read, sender: &Sender<InputChunk>) {
     loop {
         let mut buffer = vec![0; BUFFER_BYTES];

@@ -1,4 +1,4 @@
-//! Fetching lists that are not files: from a URL, program, database or earlier run into a private file.
+//! Fetching lists that are not files: from a URL, program, database, standard input or earlier run into a private file.
 //!
 //! Errors contain no secrets, commands run without a shell, and a list is fetched only on request.
 
@@ -32,9 +32,9 @@ pub struct FetchContext<'a> {
     pub state: &'a Path,
     /// The ledger, if there is one.
     pub ledger: Option<&'a dyn Ledger>,
-    /// The places of profiles, whose keys are hidden from programs.
+    /// The locations of gateway profiles, whose secrets are hidden from programs.
     pub profiles: &'a Profiles,
-    /// The piped input.
+    /// The function that returns the piped input.
     pub input: PipedInput,
     /// The observer of events.
     pub observer: &'a RunObserver,
@@ -65,7 +65,7 @@ impl From<std::io::Error> for FetchError {
 /// Fetches the list, unless it is a file, and returns the campaign with the list.
 ///
 /// # Errors
-/// If the list is incomplete.
+/// If the list cannot be fetched completely, or the ledger or state folder cannot be used.
 pub async fn fetch_list(inputs: &Arc<Inputs>, context: FetchContext<'_>) -> Result<Arc<Inputs>, Error> {
     let recipients = &inputs.campaign.recipients;
     if recipients.list_file().is_some() {
@@ -88,7 +88,7 @@ pub async fn fetch_list(inputs: &Arc<Inputs>, context: FetchContext<'_>) -> Resu
             let today = inputs.campaign.today;
             fetch_with_timeout(query::fetch_from_query(source, today, create_spool(context)?), source.timeout).await
         }
-        // The piping process decides how long this takes.
+        // There is no time limit: the process that pipes the list decides how long this takes.
         RecipientSource::StandardInput => command::fetch_from_input(context.input, create_spool(context)?).await,
     };
     let spool = fetched.map_err(|failed| unfetched_list_error(inputs, failed))?;
@@ -138,8 +138,8 @@ fn unfetched_list_error(inputs: &Inputs, failed: FetchError) -> Error {
 fn list_secret_variables(inputs: &Inputs, profiles: &Profiles) -> Vec<String> {
     let gateways = profiles.load(Some(&inputs.campaign.file)).unwrap_or_default();
     let profile_secrets = gateways.profiles().iter().flat_map(|profile| {
-        let hooks = profile.hook.iter().flat_map(|hook| &hook.secrets);
-        std::iter::once(&profile.api_key).chain(hooks).cloned().collect::<Vec<SecretSource>>()
+        let hook_secrets = profile.hook.iter().flat_map(|hook| &hook.secrets);
+        std::iter::once(&profile.api_key).chain(hook_secrets).cloned().collect::<Vec<SecretSource>>()
     });
     let notifications =
         gateways.profiles().iter().filter_map(|profile| profile.notify.as_ref()).chain(&inputs.campaign.notify);
@@ -270,8 +270,8 @@ async fn fetch_from_run(
     context: FetchContext<'_>,
     inputs: &Inputs,
 ) -> Result<Result<ListSpool, FetchError>, Error> {
-    let none = || Error::NoSuchRun { name: past.run.clone(), near: None };
-    let ledger = context.ledger.ok_or_else(none)?;
+    let no_such_run = || Error::NoSuchRun { name: past.run.clone(), near: None };
+    let ledger = context.ledger.ok_or_else(no_such_run)?;
     let run = match find_run(ledger, &past.run).await {
         Ok(run) => run,
         Err(Error::NoSuchRun { near, .. }) => {
@@ -281,8 +281,8 @@ async fn fetch_from_run(
         Err(error) => return Err(error),
     };
     if run.progress == RunProgress::Open {
-        let going = if is_owned(ledger, &run).await? { "is being sent" } else { "is unfinished" };
-        let failed = FetchError::new(format!("{} {going}, so its recipients' statuses are not final", run.name()));
+        let progress = if is_owned(ledger, &run).await? { "is being sent" } else { "is unfinished" };
+        let failed = FetchError::new(format!("{} {progress}, so its recipients' statuses are not final", run.name()));
         return Ok(Err(failed.with_help("wait until the run ends, or cancel it with `stop --for-good`")));
     }
     let mut spool = create_spool(context)?;
@@ -296,7 +296,7 @@ async fn fetch_from_run(
     Ok(Ok(spool))
 }
 
-/// Updates message statuses of the earlier runs whose recipients the campaign uses or excludes. An unknown run is
+/// Updates message statuses of the earlier runs whose recipients a live campaign uses or excludes. An unknown run is
 /// ignored here and reported when the recipients are selected.
 pub(crate) async fn reconcile_past_runs(adapters: &Adapters, inputs: &Inputs) -> Result<(), Error> {
     let ledger = adapters.ledger.as_ref();

@@ -205,8 +205,8 @@ impl ListWriter {
         if columns.is_empty() {
             return Err(FetchError::new("the query returns no columns").with_help("write a `select` statement"));
         }
-        let binary = |kind: &str| kind == "BYTEA" || kind.ends_with("BLOB") || kind.ends_with("BINARY");
-        if let Some((name, _)) = columns.iter().find(|(_, kind)| binary(kind)) {
+        let is_binary = |kind: &str| kind == "BYTEA" || kind.ends_with("BLOB") || kind.ends_with("BINARY");
+        if let Some((name, _)) = columns.iter().find(|(_, kind)| is_binary(kind)) {
             return Err(binary_column_error(name));
         }
         self.columns = columns.iter().map(|(name, _)| name.clone()).collect();
@@ -292,22 +292,17 @@ const DATE_PARAMETER: &str = ":today";
 /// Returns `None` if `sql` contains more than one statement.
 pub(super) fn replace_date(sql: &str, replacement: &str) -> Option<(String, usize)> {
     let (mut text, mut dates, mut rest) = (String::with_capacity(sql.len()), 0, sql);
-    while let Some(next) = rest.chars().next() {
-        let piece = next_token(rest);
-        if piece.len() > next.len_utf8() || next == ':' {
-            if rest.starts_with(DATE_PARAMETER) && piece == DATE_PARAMETER {
+    while !rest.is_empty() {
+        let token = next_token(rest);
+        rest = &rest[token.len()..];
+        match token {
+            DATE_PARAMETER => {
                 text += replacement;
                 dates += 1;
-            } else {
-                text += piece;
             }
-        } else if next == ';' {
-            let after = &rest[1..];
-            return is_blank(after).then_some((text, dates));
-        } else {
-            text.push(next);
+            ";" => return is_blank(rest).then_some((text, dates)),
+            token => text += token,
         }
-        rest = &rest[piece.len()..];
     }
     Some((text, dates))
 }
@@ -337,7 +332,7 @@ fn dollar_quoted_length(rest: &str) -> Option<usize> {
     is_tag.then(|| rest[tag.len()..].find(tag).map_or(rest.len(), |at| tag.len() * 2 + at))
 }
 
-/// Whether `rest` contains only comments, whitespace and semicolons.
+/// Whether `rest` contains only comments and whitespace, and after them only semicolons and whitespace.
 fn is_blank(rest: &str) -> bool {
     let mut rest = rest.trim_start();
     while rest.starts_with("--") || rest.starts_with("/*") {
@@ -348,7 +343,7 @@ fn is_blank(rest: &str) -> bool {
 
 /// The error message of PostgreSQL about a row that is too long.
 pub(super) const LONG_ROW: &str = "campaign: a row is too long";
-/// The value that SQLite returns instead of one that is too long.
+/// The value that SQLite returns instead of a value that is too long.
 pub(super) const LONG_VALUE: &[u8] = b"campaign: too long";
 
 /// Wraps a PostgreSQL query so that it fails with [`LONG_ROW`] if a row is too long.
@@ -367,14 +362,14 @@ pub(super) fn wrap_postgres_query(sql: &str) -> String {
 /// Wraps an SQLite query so that it returns [`LONG_VALUE`] instead of values that are too long. SQLite knows the length
 /// of a value without reading it.
 pub(super) fn wrap_sqlite_query(sql: &str, columns: usize) -> String {
-    let mark = LONG_VALUE.iter().fold(String::new(), |mut mark, byte| {
-        let _ = write!(mark, "{byte:02x}");
-        mark
+    let marker = LONG_VALUE.iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
     });
     let names: Vec<String> = (0..columns).map(|column| format!("c{column}")).collect();
-    let bounded =
-        |name: &String| format!("CASE WHEN octet_length({name}) > {CELL_LIMIT} THEN x'{mark}' ELSE {name} END");
-    let cells: Vec<String> = names.iter().map(bounded).collect();
+    let limit_cell =
+        |name: &String| format!("CASE WHEN octet_length({name}) > {CELL_LIMIT} THEN x'{marker}' ELSE {name} END");
+    let cells: Vec<String> = names.iter().map(limit_cell).collect();
     format!("WITH campaign_list ({}) AS (\n{sql}\n) SELECT {} FROM campaign_list", names.join(", "), cells.join(", "))
 }
 

@@ -18,7 +18,7 @@ use campaign_manifest::{HeaderText, ListUrl};
 use campaign_net::http_client;
 use campaign_net::is_public;
 
-/// The user agent.
+/// The user agent of requests for lists.
 const USER_AGENT: &str = concat!("campaign/", env!("CARGO_PKG_VERSION"));
 /// The maximum number of redirects that are followed.
 const MAX_REDIRECTS: usize = 5;
@@ -61,10 +61,10 @@ async fn send_request(
     url: Url,
     headers: &HeaderMap,
     timeout: Duration,
-    stays_public: bool,
+    must_stay_public: bool,
 ) -> Result<Response, FetchError> {
     let mut client = http_client::builder().user_agent(USER_AGENT).connect_timeout(timeout / 2).timeout(timeout);
-    if stays_public {
+    if must_stay_public {
         client = client.dns_resolver(Arc::new(PublicResolver));
     }
     let client = client.build().map_err(|_| FetchError::new("cannot create an HTTP client"))?;
@@ -79,30 +79,30 @@ fn redirect_target(from: &Url, response: &Response) -> Option<Url> {
     from.join(response.headers().get(LOCATION)?.to_str().ok()?).ok()
 }
 
-/// Returns the target of a redirect if it is allowed: on the same host, or over HTTPS if no headers are sent.
+/// Returns the target of a redirect if it is allowed: in the same origin, or over HTTPS if no headers are sent.
 ///
-/// `stays_public` means that an earlier host was on the internet, so the target must be on the internet too.
-fn check_redirect(from: &Url, to: Url, has_headers: bool, stays_public: bool) -> Result<Url, FetchError> {
+/// `must_stay_public` means that an earlier host was on the internet, so the target must be on the internet too.
+fn check_redirect(from: &Url, to: Url, has_headers: bool, must_stay_public: bool) -> Result<Url, FetchError> {
     let help = "ask the provider of the list for an https link";
     if !to.username().is_empty() || to.password().is_some() {
         return Err(
             FetchError::new("the server redirects to an address with a user name or a password").with_help(help)
         );
     }
-    let is_within = url_origin(from) == url_origin(&to);
-    if has_headers && !is_within {
+    let is_same_origin = url_origin(from) == url_origin(&to);
+    if has_headers && !is_same_origin {
         let reason = "the server redirects to another host, and headers are not sent to other hosts";
         return Err(
             FetchError::new(reason).with_help("if the other host may receive the headers, use its address instead")
         );
     }
-    if to.scheme() != "https" && !is_within {
+    if to.scheme() != "https" && !is_same_origin {
         return Err(FetchError::new("the server redirects to a URL without https").with_help(help));
     }
     let ip = to.host_str().and_then(|host| host.trim_matches(['[', ']']).parse::<IpAddr>().ok());
     // Host names are checked when they are resolved.
     match ip {
-        Some(ip) if stays_public && !is_public(ip) => Err(private_address_error()),
+        Some(ip) if must_stay_public && !is_public(ip) => Err(private_address_error()),
         _ => Ok(to),
     }
 }
@@ -146,7 +146,7 @@ fn describe_error(error: &reqwest::Error) -> FetchError {
     })
 }
 
-/// Content encodings that a list can have: decoding recognizes them by their first bytes.
+/// The supported content encodings. Compressed lists are recognized by their first bytes when they are decoded.
 const READABLE_ENCODINGS: [&str; 4] = ["identity", "gzip", "x-gzip", "zstd"];
 /// The number of bytes of a body that show whether it is a web page.
 pub(super) const SNIFFED_BYTES: usize = 256;
@@ -194,9 +194,9 @@ pub(super) fn check_headers(version: Version, headers: &HeaderMap) -> Result<(),
         let reason = format!("the content encoding `{encoding}` is not supported");
         return Err(FetchError::new(reason).with_help("add `Accept-Encoding: identity` under `headers`"));
     }
-    // Without either header, the list ends with the connection, even if the connection breaks.
-    let marks_its_end = headers.contains_key(CONTENT_LENGTH) || headers.contains_key(TRANSFER_ENCODING);
-    if version <= Version::HTTP_11 && !marks_its_end {
+    // Without either header, the list ends with the connection, so a broken connection would not be noticed.
+    let has_marked_end = headers.contains_key(CONTENT_LENGTH) || headers.contains_key(TRANSFER_ENCODING);
+    if version <= Version::HTTP_11 && !has_marked_end {
         let reason = "the response has no `Content-Length`, so a truncated list would look complete";
         return Err(FetchError::new(reason)
             .with_help("configure the server to send `Content-Length` or to use chunked encoding"));
@@ -209,8 +209,8 @@ pub(super) fn refuse_web_page(headers: &HeaderMap, head: &[u8]) -> Result<(), Fe
     let kind = header_text(headers, CONTENT_TYPE);
     let kind = kind.split(';').next().unwrap_or_default().trim_end();
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start().to_ascii_lowercase();
-    let says_so = matches!(kind, "text/html" | "application/xhtml+xml") && head.starts_with(b"<");
-    if says_so || head.starts_with(b"<!doctype html") || head.starts_with(b"<html") {
+    let is_declared_html = matches!(kind, "text/html" | "application/xhtml+xml") && head.starts_with(b"<");
+    if is_declared_html || head.starts_with(b"<!doctype html") || head.starts_with(b"<html") {
         let help = "check `headers` and the address: the page might ask you to sign in";
         return Err(FetchError::new("the server returned a web page instead of a list").with_help(help));
     }
@@ -228,10 +228,10 @@ mod tests {
     use super::*;
 
     /// Returns the target of a redirect, or the reason the redirect is refused.
-    fn redirect_result(from: &str, to: &str, has_headers: bool, stays_public: bool) -> Result<String, String> {
+    fn redirect_result(from: &str, to: &str, has_headers: bool, must_stay_public: bool) -> Result<String, String> {
         let from: Url = from.parse().unwrap();
         let to = from.join(to).unwrap();
-        check_redirect(&from, to, has_headers, stays_public).map(String::from).map_err(|failed| failed.reason)
+        check_redirect(&from, to, has_headers, must_stay_public).map(String::from).map_err(|failed| failed.reason)
     }
 
     #[test]
