@@ -138,23 +138,24 @@ fn complete_key(key: &'static KeySpec, is_flow: bool, has_colon: bool) -> Comple
 }
 
 fn complete_values(found: &YamlCursor, place: KeyPlace, names: &KnownNames) -> Vec<Completion> {
-    let value = |word: &str, doc: &str| Completion::new(word, CompletionKind::Value, doc);
+    let build_value = |word: &str, doc: &str| Completion::new(word, CompletionKind::Value, doc);
     let doc = place.key().map(describe_key).unwrap_or_default();
-    let mut items: Vec<Completion> = place.words().into_iter().map(|word| value(word, &doc)).collect();
+    let mut items: Vec<Completion> = place.words().into_iter().map(|word| build_value(word, &doc)).collect();
     let path: Vec<&str> = found.path.iter().filter_map(key_name).collect();
     let is_item = matches!(found.path.last(), Some(PathStep::Item(_)));
     match path.as_slice() {
         ["gateway"] => {
-            items.push(value(SANDBOX, "The built-in gateway for rehearsals."));
-            items
-                .extend(names.gateways.iter().map(|(name, address)| value(name, &format!("Profile for `{address}`."))));
+            items.push(build_value(SANDBOX, "The built-in gateway for rehearsals."));
+            items.extend(
+                names.gateways.iter().map(|(name, address)| build_value(name, &format!("Profile for `{address}`."))),
+            );
         }
         ["channels"] | ["variants", _, "channels"] if is_item && found.slot == YamlSlot::Value => {
-            items.extend(place.keys().iter().map(|key| value(key.name, &describe_key(key))));
+            items.extend(place.keys().iter().map(|key| build_value(key.name, &describe_key(key))));
         }
         [.., "signature"] => {
             items.extend(names.senders.iter().map(|name| {
-                value(
+                build_value(
                     name,
                     "A sender name from this file or a neighbouring \
                 one.",

@@ -12,7 +12,7 @@ use crate::protocol::floor_boundary;
 /// The kind of YAML node at the cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum YamlSlot {
-    /// A key, or an empty place where one can begin.
+    /// A key, or an empty place where a key can begin.
     Key,
     /// A value.
     Value,
@@ -70,6 +70,7 @@ struct Scanner<'t> {
     at_cursor: usize,
     /// The open keys and items, from the top.
     frames: Vec<Frame>,
+    /// The number of items so far in a list that belongs to no key.
     top_items: usize,
     keys: Vec<YamlKey>,
     cursor: Option<YamlCursor>,
@@ -98,10 +99,10 @@ enum FlowLevel {
 
 impl Scanner<'_> {
     fn scan(&mut self) {
-        let (mut at, mut block) = (0, None);
+        let (mut at, mut block_owner) = (0, None);
         while at <= self.text.len() {
             let end = self.line_end(at);
-            if let Some(owner) = block {
+            if let Some(owner) = block_owner {
                 let line = &self.text[at..end];
                 let is_blank = line.trim().is_empty();
                 if is_blank || indentation(line) > owner {
@@ -115,14 +116,15 @@ impl Scanner<'_> {
                     at = end + 1;
                     continue;
                 }
-                block = None;
+                block_owner = None;
             }
-            at = self.scan_line(at, end, &mut block);
+            at = self.scan_line(at, end, &mut block_owner);
         }
     }
 
-    /// Reads a line, and all lines of a flow collection that begins on it. Returns the start of the next line.
-    fn scan_line(&mut self, start: usize, end: usize, block: &mut Option<usize>) -> usize {
+    /// Reads a line, and all lines of a flow collection that begins on it. Returns the start of the next line. If a
+    /// block scalar begins on the line, `block_owner` is set to the column of its key.
+    fn scan_line(&mut self, start: usize, end: usize, block_owner: &mut Option<usize>) -> usize {
         let line = &self.text[start..end];
         let mut at = start + indentation(line);
         let rest = self.text[at..end].trim_end();
@@ -172,7 +174,7 @@ impl Scanner<'_> {
             return self.scan_flow(value.start, column);
         }
         if written.starts_with(['|', '>']) {
-            *block = Some(column);
+            *block_owner = Some(column);
         }
         let is_in_comment = self.at_cursor > value.end && self.text[value.end..end].trim_start().starts_with('#');
         if self.is_cursor_in(after..end) && !is_in_comment {
@@ -199,9 +201,9 @@ impl Scanner<'_> {
             if at == self.at_cursor && !levels.is_empty() {
                 self.record_cursor_in_flow(&base, &levels, token);
             }
-            let begins = self.text[token..at].trim().is_empty();
+            let is_token_start = self.text[token..at].trim().is_empty();
             match bytes[at] {
-                b'"' | b'\'' if begins => {
+                b'"' | b'\'' if is_token_start => {
                     let end = find_quote_end(self.text, at);
                     if (at + 1..end).contains(&self.at_cursor) {
                         self.record_cursor_in_flow(&base, &levels, token);
@@ -209,9 +211,9 @@ impl Scanner<'_> {
                     at = end;
                     continue;
                 }
-                b'{' | b'[' if begins => {
-                    let map = bytes[at] == b'{';
-                    levels.push(if map { FlowLevel::Map { key: None } } else { FlowLevel::List { index: 0 } });
+                b'{' | b'[' if is_token_start => {
+                    let is_map = bytes[at] == b'{';
+                    levels.push(if is_map { FlowLevel::Map { key: None } } else { FlowLevel::List { index: 0 } });
                     token = at + 1;
                 }
                 b'}' | b']' => {
@@ -443,10 +445,10 @@ pub(crate) fn find_template_cursor(text: &str, cursor: usize) -> Option<Template
     let inside = before[open + 2..].trim_start_matches('-');
     if let Some(quoted) = find_open_quote(inside) {
         let head = inside[..quoted].trim_end().trim_end_matches('\\').trim_end();
-        let includes = is_statement && (head.ends_with("include") || head.ends_with("extends"));
+        let is_include = is_statement && (head.ends_with("include") || head.ends_with("extends"));
         let start = first + open + 2 + (before.len() - open - 2 - inside.len()) + quoted + 1;
         let length = text[start..].find(['"', '\'', '`', '\\', '\n']).unwrap_or(text.len() - start);
-        return includes.then_some(TemplateCursor { slot: TemplateSlot::Include, word: start..start + length });
+        return is_include.then_some(TemplateCursor { slot: TemplateSlot::Include, word: start..start + length });
     }
     let word = find_word(text, cursor);
     let head = text[first + open + 2..word.start].trim_start_matches('-').trim();

@@ -79,7 +79,7 @@ pub(crate) struct CheckedDraft {
 
 /// The findings of the last complete check.
 struct CheckedList {
-    /// The state that the findings depend on; `None` if other files can have changed since.
+    /// The state that the findings depend on; `None` if other files might have changed since.
     key: Option<ListKey>,
     /// Whether the check covered the current text.
     is_current: bool,

@@ -56,11 +56,11 @@ impl DocumentKind {
         if names.is_empty() {
             return Self::Campaign;
         }
-        let known = |place: KeyPlace| {
+        let count_known = |place: KeyPlace| {
             let keys: Vec<&str> = place.keys().iter().map(|key| key.name).collect();
             names.iter().filter(|name| did_you_mean(name, keys.iter().copied()).is_some()).count()
         };
-        let (campaign, scenario) = (known(KeyPlace::top_of_campaign()), known(top_of_scenario()));
+        let (campaign, scenario) = (count_known(KeyPlace::top_of_campaign()), count_known(top_of_scenario()));
         match names.len() {
             all if scenario > campaign && scenario * 2 > all => Self::Scenario,
             all if campaign * 2 > all => Self::Campaign,

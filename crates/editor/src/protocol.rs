@@ -163,22 +163,23 @@ fn to_severity(severity: Severity) -> DiagnosticSeverity {
     }
 }
 
-/// Moves a finding about an older text to its location in the new text. `None` if the lines of the finding changed.
+/// Moves a finding about an older text to its location in the new text. `None` if the changed part of the text
+/// contains or touches the finding.
 pub(crate) fn move_finding(finding: &Finding, new_text: &SourceText) -> Option<Finding> {
     let place = finding.place.as_ref()?;
     let (old, text) = (place.source.text(), new_text.text());
     if old == text {
         return Some(finding.clone());
     }
-    let same = |(a, b): &(u8, u8)| a == b;
-    let before = old.bytes().zip(text.bytes()).take_while(same).count();
+    let is_same = |(a, b): &(u8, u8)| a == b;
+    let before = old.bytes().zip(text.bytes()).take_while(is_same).count();
     let max_after = old.len().min(text.len()) - before;
-    let after = old.bytes().rev().zip(text.bytes().rev()).take_while(same).count().min(max_after);
+    let after = old.bytes().rev().zip(text.bytes().rev()).take_while(is_same).count().min(max_after);
     let span = match place.span.clone() {
         span if span.end < before => span,
         span if span.start > old.len() - after => {
-            let moved = |at: usize| at + text.len() - old.len();
-            moved(span.start)..moved(span.end)
+            let move_offset = |at: usize| at + text.len() - old.len();
+            move_offset(span.start)..move_offset(span.end)
         }
         _ => return None,
     };
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn finding_moves_with_its_line_until_the_line_changes() {
+    fn finding_moves_with_its_text_until_the_text_changes() {
         let old = "name: x\nvars: odd\nedition: y\n";
         let moved = |new: &str| {
             let source = SourceText::new("/a/sale.yaml", new);

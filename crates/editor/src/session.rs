@@ -363,8 +363,8 @@ impl EditorSession {
         {
             let profiles = gateways.profiles().iter();
             names.gateways = profiles.map(|profile| (profile.name.clone(), profile.base_url.to_string())).collect();
-            let known: Vec<String> = names.gateways.iter().map(|(name, _)| name.clone()).collect();
-            let others = gateways.profile_names().filter(|name| !known.iter().any(|known| known == name));
+            let valid_names: Vec<String> = names.gateways.iter().map(|(name, _)| name.clone()).collect();
+            let others = gateways.profile_names().filter(|name| !valid_names.iter().any(|valid| valid == name));
             names.gateways.extend(others.map(|name| (name.to_owned(), "a profile with errors".to_owned())));
         }
         let Some(draft) = self.find_campaign(path).and_then(|campaign| self.drafts.get_mut(&campaign)) else {
@@ -406,7 +406,7 @@ impl EditorSession {
         Some(Location::new(uri, lsp_types::Range::default()))
     }
 
-    /// The location of a profile in gateways.yaml.
+    /// The location of a profile in the profiles file that applies to a campaign.
     fn locate_profile(&self, campaign: &Path, name: &str) -> Option<Location> {
         let gateways = self.current_profiles().load(Some(campaign)).ok()?;
         let file = std::path::absolute(gateways.file()?).ok()?;

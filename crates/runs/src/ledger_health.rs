@@ -56,8 +56,9 @@ pub struct LedgerProblem {
 }
 
 impl CheckedLedger {
-    fn note_result(&mut self, run: Option<&Run>, found: Result<(), LedgerError>) {
-        if let Err(error) = found {
+    /// Adds a problem of the run, or of the whole ledger, if this result is an error.
+    fn note_result(&mut self, run: Option<&Run>, result: Result<(), LedgerError>) {
+        if let Err(error) = result {
             self.add_problem(LedgerProblem { run: run.map(Run::name), what: error.describe_damage(), kind: None });
         }
     }
@@ -118,15 +119,15 @@ pub async fn check_ledger(ledger: &dyn Ledger) -> Result<CheckedLedger, Error> {
     Ok(checked)
 }
 
-/// Reads each record of a run and verifies its checksum. Returns how many rows the run has.
+/// Reads the records about the rows and envelopes of a run to find damage. Returns the number of rows of the run.
 async fn check_records(ledger: &dyn Ledger, run: &Run) -> Result<u64, LedgerError> {
     ledger.load_asked_rows(run.key).await?;
     let mut envelopes = EnvelopeReader::new(ledger, run.key);
     while let Some(envelope) = envelopes.next_envelope().await? {
         if envelope.is_damaged() {
             let (rows, number) = (format_count(envelope.rows.len() as u64, "row"), envelope.envelope);
-            let outcome_name = format!("the recorded outcome of request {number} ({rows}, now in doubt)");
-            return Err(LedgerError::Damaged { what: outcome_name });
+            let what = format!("the recorded outcome of request {number} ({rows}, now in doubt)");
+            return Err(LedgerError::Damaged { what });
         }
     }
     Ok(RunView::load(ledger, run.clone(), is_owned(ledger, run).await?).await?.run.recipients)
@@ -139,7 +140,8 @@ async fn check_receipts(ledger: &dyn Ledger, run: &Run) -> Result<(), LedgerErro
     Ok(())
 }
 
-/// Checks that the copies of a run can be loaded and that the copied list matches the frozen hash.
+/// Checks that the copies of a run can be loaded and that the copied list matches the frozen hash. The inner error
+/// describes damage; the outer error means that the check itself failed.
 async fn check_copies(ledger: &dyn Ledger, run: &Run) -> Result<Result<(), LedgerError>, Error> {
     let frozen = match FrozenRun::load(ledger, run).await {
         Ok(frozen) => frozen,
@@ -218,8 +220,8 @@ async fn collect_loss_signs(
 fn rename_results(path: &Path) -> io::Result<PathBuf> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let extension = path.extension().map(|extension| format!(".{}", extension.to_string_lossy())).unwrap_or_default();
-    let named = |number: u32| path.with_file_name(format!("{stem}.old-{number}{extension}"));
-    let aside = (1..).map(named).find(|aside| !aside.exists()).unwrap_or_default();
+    let build_path = |number: u32| path.with_file_name(format!("{stem}.old-{number}{extension}"));
+    let aside = (1..).map(build_path).find(|aside| !aside.exists()).unwrap_or_default();
     fs::rename(path, &aside)?;
     Ok(aside)
 }
@@ -377,9 +379,11 @@ pub async fn accept_restored_ledger(adapters: &Adapters) -> Result<RestoredLedge
 
 /// Finds the phone numbers in the ledger that are recorded as forgotten in this state folder.
 async fn find_forgotten_numbers(adapters: &Adapters) -> Result<Vec<Phone>, Error> {
-    let unread =
+    let unreadable_error =
         |error: std::io::Error| Error::Storage(format!("cannot read the record of forgotten numbers: {error}"));
-    let Some(forgotten) = ForgottenNumbers::read(&adapters.state).map_err(unread)? else { return Ok(Vec::new()) };
+    let Some(forgotten) = ForgottenNumbers::read(&adapters.state).map_err(unreadable_error)? else {
+        return Ok(Vec::new());
+    };
     let (ledger, mut found) = (adapters.ledger.as_ref(), RoaringTreemap::new());
     for run in ledger.list_runs(RunFilter::all()).await?.iter().filter(|run| run.purged_at.is_none()) {
         // Unreadable runs are skipped here, because a search for the person reports them.
@@ -451,22 +455,23 @@ async fn record_doubt(adapters: &Adapters, run: &Run, made_at: Timestamp) -> Res
     Ok(rows)
 }
 
-/// Records an intent for these operations, except for recipients who opted out. Returns the number of rows that were
-/// recorded.
+/// Records an intent for these operations, except for recipients who opted out, reached a cap or are outside the
+/// allowed countries. Returns the number of rows that were recorded.
 async fn record_intent(
     ledger: &dyn Ledger,
     run: &Run,
     lease: Lease,
     operations: &[EncodedOperation],
 ) -> Result<u64, Error> {
-    let sent = |operation: &EncodedOperation| SentRow {
+    let build_row = |operation: &EncodedOperation| SentRow {
         row: operation.row,
         to: operation.phone.into(),
         digest: operation.digest,
         chain: operation.chain,
     };
-    let mut rows: Vec<SentRow> = operations.iter().map(sent).collect();
-    while let Some(kind) = operations.first().map(|operation| operation.kind).filter(|_| !rows.is_empty()) {
+    let mut rows: Vec<SentRow> = operations.iter().map(build_row).collect();
+    let Some(kind) = operations.first().map(|operation| operation.kind) else { return Ok(0) };
+    while !rows.is_empty() {
         // Nothing is sent, so the account's rate is not used.
         let account = run.allowance(None);
         let intent =
@@ -517,7 +522,7 @@ impl Session {
     }
 
     /// Refuses to retry this many rows of a restored run unless their count was accepted, because they might have been
-    /// retried since.
+    /// retried since the backup.
     pub(super) async fn refuse_restored_retry(&self, run: &Run, number: u64) -> Result<(), Error> {
         let accepted = self.launch.request.accept_duplicates;
         match self.adapters.ledger.load_risks().await?.backup {

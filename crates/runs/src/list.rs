@@ -73,8 +73,8 @@ impl CampaignList {
             Self::File(file) => (file.open_file(), file.path()),
             Self::Fetched(list) => (regular_file::open(list.path()), list.place()),
             Self::Copies(copies) => {
-                let unread = |error| Box::new(describe_unopened_list(copies.place().as_ref(), &error));
-                return Some(copies.open_list().map(DecodedText::from_utf8).map_err(unread));
+                let unopened_finding = |error| Box::new(describe_unopened_list(copies.place().as_ref(), &error));
+                return Some(copies.open_list().map(DecodedText::from_utf8).map_err(unopened_finding));
             }
             Self::NotFetched(_) => return None,
         };
@@ -361,14 +361,14 @@ pub struct Sample {
     pub content: MessageContent<Cow<'static, str>>,
 }
 
-/// The messages of an existing run that a call would send.
+/// The messages of an existing run that this invocation would send.
 #[derive(Debug)]
 pub struct RestOfRun {
     /// The campaign with the run's list.
     pub inputs: Arc<Inputs>,
     /// The survey of the list.
     pub survey: ListSurvey,
-    /// The rows of the call.
+    /// The rows of these messages.
     pub rows: RoaringBitmap,
     /// Sample messages.
     pub samples: Vec<Sample>,
@@ -392,9 +392,9 @@ impl ListSurvey {
                 samples.push(Sample { row, phone, variant, content: content.to_owned_texts() });
             }
         };
-        let sample =
+        let previewed =
             preview_rows(&mut inputs.compile_campaign()?, &self.survey.left_out, Some(&chosen), numbers.len(), add);
-        sample.map_err(|finding| Error::Findings(vec![*finding]))?;
+        previewed.map_err(|finding| Error::Findings(vec![*finding]))?;
         Ok(samples)
     }
 }
@@ -460,11 +460,11 @@ pub(super) fn lists_match_except(
     forgotten: &[u32],
 ) -> bool {
     let (Some(before), Some(now)) = (read_hashed_rows(before), read_hashed_rows(now)) else { return false };
-    let same = |((row, hash), (other, another)): (&HashedRow, &HashedRow)| {
-        row == other && (hash == another || forgotten.contains(row))
+    let ((old_headers, old_rows), (headers, rows)) = (before, now);
+    let is_match = |((old_row, old_hash), (row, hash)): (&HashedRow, &HashedRow)| {
+        old_row == row && (old_hash == hash || forgotten.contains(row))
     };
-    let (earlier, current) = (&before.1, &now.1);
-    before.0 == now.0 && earlier.len() == current.len() && earlier.iter().zip(current).all(same)
+    old_headers == headers && old_rows.len() == rows.len() && old_rows.iter().zip(&rows).all(is_match)
 }
 
 /// A row, and a hash of its record.
@@ -499,17 +499,17 @@ impl ListContent {
 
     /// Counts the records that only this list has, and the records that only `other` has. Each duplicate counts.
     fn count_differences(&self, other: &Self) -> (u64, u64) {
-        let (mut new, mut removed) = (0, 0);
+        let (mut added, mut removed) = (0, 0);
         let (mut own_records, mut other_records) = (self.records.iter().peekable(), other.records.iter().peekable());
         loop {
             match (own_records.peek(), other_records.peek()) {
-                (None, None) => return (new, removed),
+                (None, None) => return (added, removed),
                 (Some(one), Some(another)) if one == another => {
                     own_records.next();
                     other_records.next();
                 }
                 (Some(one), another) if another.is_none_or(|another| one < another) => {
-                    new += 1;
+                    added += 1;
                     own_records.next();
                 }
                 _ => {
@@ -524,7 +524,7 @@ impl ListContent {
 /// The ledger's information about the countries of an account. The default is an account without runs.
 #[derive(Clone, Debug, Default)]
 pub struct EarlierCountries {
-    /// The countries of the list outside `home` that no run reached.
+    /// The countries of the list outside `home` that no earlier run of the account reached.
     pub new: Vec<Region>,
     /// The number of recipients outside `home` who already have a message of the edition.
     pub sent_abroad: u64,

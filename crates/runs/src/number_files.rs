@@ -51,18 +51,18 @@ impl NumberFile<'_> {
         NumberColumns::with_header(self.open()?, path, self.header()).map_err(|finding| *finding)
     }
 
-    /// Passes the phone numbers to `add`, together with their rows and the cells under `others`. Returns the labels of
-    /// the columns that contain phone numbers, and the rows without a usable number.
+    /// Passes the phone numbers to `add`, together with their rows and the cells under `other_headers`. Returns the
+    /// labels of the columns that contain phone numbers, and the rows without a usable number.
     ///
     /// # Errors
     /// If the file cannot be read.
     pub(super) fn read_numbers<const N: usize>(
         &self,
         columns: &NumberColumns,
-        others: [Option<&str>; N],
+        other_headers: [Option<&str>; N],
         mut add: impl FnMut(Row, Phone, [&str; N]),
     ) -> Result<(Vec<String>, UnreadRows), Finding> {
-        let (has_names, mut unread) = (others.iter().any(Option::is_some), Vec::new());
+        let (has_names, mut unread) = (other_headers.iter().any(Option::is_some), Vec::new());
         let add_row = |row: Row, number: Result<Phone, PhoneProblem>, cells: [&str; N]| match number {
             // Only a file that contains nothing but numbers can have a number in place of its header.
             _ if row == Row::HEADER && has_names => {}
@@ -71,7 +71,7 @@ impl NumberFile<'_> {
             Err(_) if unread.last().is_some_and(|(last, _)| *last == row) => {}
             Err(problem) => unread.push((row, problem)),
         };
-        let found = columns.read_numbers(self.open()?, self.file.path(), self.region, others, add_row);
+        let found = columns.read_numbers(self.open()?, self.file.path(), self.region, other_headers, add_row);
         let labels = found.map_err(|finding| *finding)?;
         Ok((labels, UnreadRows(unread)))
     }

@@ -1,6 +1,5 @@
-//! Occurrences of schedules: firing one as an unattended run, records of skipped ones, and damaged records.
-//!
-//! A damaged record stops only its own schedule.
+//! Occurrences of schedules: firing an occurrence as an unattended run, records of skipped occurrences, and damaged
+//! records, each of which stops only its own schedule.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -329,6 +328,7 @@ pub async fn find_schedule_damage(
     }
 }
 
+/// Reads the records that a schedule needs to fire, and returns the first damage as an error.
 async fn check_records(ledger: &dyn Ledger, schedule: &ActiveSchedule, now: Timestamp) -> Result<(), LedgerError> {
     list_recent_occurrences(ledger, schedule, now, CHECKED_OCCURRENCES).await?;
     ledger.list_runs(RunFilter::for_campaign(&schedule.name)).await?;

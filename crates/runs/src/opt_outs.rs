@@ -38,7 +38,8 @@ pub struct OptOutFile {
     pub phone_columns: Vec<String>,
     /// The columns that mark some recipients as not opted out.
     pub mixed: Vec<MixedColumn>,
-    /// The header of the date column, if there is one, and the number of unreadable dates.
+    /// The header of the date column of another program, if there is one, and the number of rows whose date is
+    /// unreadable or in the future.
     pub dates: Option<(String, u64)>,
     /// The default source of the opt-outs.
     source: Arc<str>,
@@ -53,7 +54,7 @@ pub struct MixedColumn {
     pub opted_out: u64,
     /// The number of recipients that the column marks as reachable.
     pub reachable: u64,
-    /// The value in the first such row.
+    /// The value of the first recipient that the column marks as reachable.
     pub example: String,
 }
 
@@ -87,8 +88,8 @@ impl OptOutFile {
     /// The source by which an import can be undone. Returns `None` if all rows come from an export, in which each row
     /// has its own source.
     pub fn undo_source(&self) -> Option<&str> {
-        let is_own = self.opt_outs.iter().any(|opt_out| opt_out.is_from_import(&self.source));
-        is_own.then_some(&self.source)
+        let has_import_source = self.opt_outs.iter().any(|opt_out| opt_out.is_from_import(&self.source));
+        has_import_source.then_some(&self.source)
     }
 }
 
@@ -111,7 +112,7 @@ pub async fn read_numbers(file: &Path) -> Result<BTreeSet<Phone>, Error> {
     Ok(listed.opt_outs.iter().filter_map(|listed| listed.who.phone()).collect())
 }
 
-/// The file name without its folder.
+/// The name of a file, without its folder.
 pub(super) fn file_name(file: &Path) -> String {
     file.file_name().map_or_else(|| file.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
@@ -138,8 +139,8 @@ fn read_file(
         Error::Findings(vec![finding.help("name the columns in the first row, for example `phone`")])
     })?;
     let headers = columns.other_headers();
-    let has = |column: &str| headers.clone().any(|header| normalize_header(header) == column);
-    let date = find_date_header(headers.clone()).filter(|_| !has("at"));
+    let has_column = |column: &str| headers.clone().any(|header| normalize_header(header) == column);
+    let date = find_date_header(headers.clone()).filter(|_| !has_column("at"));
     let [_, others @ ..] = OPT_OUT_COLUMNS;
     let [scope, reason, source, at, gateways] = others;
     let mut reader = OptOutReader {
@@ -147,7 +148,7 @@ fn read_file(
         now,
         national_number_error,
         source: import_source(&file_name(file), &current_person(), now).into(),
-        is_export: others.iter().all(|column| has(column)),
+        is_export: others.iter().all(|column| has_column(column)),
         zone: date.map(|_| TimeZone::system()),
         undated: RoaringBitmap::new(),
         texts: BTreeMap::new(),
@@ -229,9 +230,10 @@ struct OptOutReader<'t> {
     source: Arc<str>,
     /// Whether the file is an export of this list, whose rows have their own sources.
     is_export: bool,
-    /// The time zone of dates from another program. `None` if the dates are in the column `at` of an export.
+    /// The time zone of the dates from another program. `None` if there is no date column of another program, so that
+    /// the column `at` of an export is read.
     zone: Option<TimeZone>,
-    /// Rows with a date that cannot be read.
+    /// Rows with a date that is unreadable or in the future.
     undated: RoaringBitmap,
     /// Interned texts, which many rows share.
     texts: BTreeMap<String, Arc<str>>,
@@ -290,8 +292,8 @@ impl OptOutReader<'_> {
         Ok(OptOut { who: phone.into(), scope, reach, reason, source, at })
     }
 
-    /// Parses the time of an opt-out. An empty time means now. If there is a time zone, an unreadable time also means now,
-    /// and the row is recorded as undated.
+    /// Parses the time of an opt-out. An empty time means now. If there is a time zone, an unreadable or future time
+    /// also means now, and the row is recorded as undated.
     fn parse_time(&mut self, row: Row, at: &str) -> Result<Timestamp, String> {
         match (at, &self.zone) {
             ("", _) => Ok(self.now),
@@ -341,7 +343,7 @@ fn strip_formula_quote(cell: &str) -> &str {
     cell.strip_prefix('\'').filter(|text| text.starts_with(['=', '@', '+', '-'])).unwrap_or(cell)
 }
 
-/// Headers of date columns, the more certain ones first.
+/// Headers of date columns, the most specific headers first.
 const DATE_HEADERS: &[&str] = &[
     "unsubscribedat",
     "unsubscribedon",
@@ -397,12 +399,12 @@ pub(super) fn normalize_header(text: &str) -> String {
 /// The number of entries on a page.
 const PAGE_SIZE: u32 = 10_000;
 
-/// Options for adding an opt-out.
+/// Options for adding, importing or removing opt-outs.
 #[derive(Clone, Debug, Default)]
 pub struct OptOutTerms {
     /// The scope that the opt-outs cover. `None` for marketing, or for every scope if opt-outs are removed.
     pub scope: Option<OptOutScope>,
-    /// Why, in words.
+    /// The reason, in words.
     pub reason: Option<String>,
     /// The country of national numbers.
     pub region: Option<Region>,
@@ -653,6 +655,10 @@ mod campaign_regions_tests {
         assert_eq!(ukraine.only_region(), Some("UA".parse().unwrap()));
         assert_eq!(regions(&[("UA", "spring"), ("PL", "autumn")]).only_region(), None);
         let unreadable = BTreeSet::from(["broken.yaml".to_owned()]);
-        assert_eq!(CampaignRegions { unreadable, ..ukraine }.only_region(), None, "its region might be another");
+        assert_eq!(
+            CampaignRegions { unreadable, ..ukraine }.only_region(),
+            None,
+            "the unreadable campaign might have another region"
+        );
     }
 }

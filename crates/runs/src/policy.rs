@@ -237,8 +237,9 @@ pub(super) async fn find_suppressed(
 ) -> Result<Vec<HeldRecipient>, Error> {
     let Campaign { brief, .. } = &inputs.campaign;
     let policy = suppression_policy(inputs, 0);
-    let read = Arc::clone(inputs);
-    let in_files = run_blocking(move || read_suppressed(&read.campaign, read.destination.profile())).await?;
+    let owned_inputs = Arc::clone(inputs);
+    let in_files =
+        run_blocking(move || read_suppressed(&owned_inputs.campaign, owned_inputs.destination.profile())).await?;
     let in_files = in_files.map_err(Error::Findings)?.numbers;
     let mut held = Vec::new();
     for (place, phone) in (1..).zip(phones.iter().copied()) {

@@ -103,11 +103,11 @@ pub enum RunEvent {
         /// The number of messages, in words.
         messages: String,
     },
-    /// A sign that contradicts the ledger was renamed.
+    /// Copies or results that contradict the ledger were renamed.
     PutAside {
-        /// The sign.
+        /// The copies or results.
         sign: LossSign,
-        /// The new path of the sign.
+        /// Their new path.
         aside: String,
     },
     /// Results of another run were renamed, because this run writes to their path.
@@ -135,7 +135,8 @@ pub enum RunEvent {
         /// The edition of the resumed run, if the campaign now has a different one.
         other_edition: Option<String>,
     },
-    /// A new run replaces another one and keeps its edition, although the campaign now has a different one.
+    /// A new run replaces another run and keeps the edition of that run, although the campaign now has a different
+    /// edition.
     EditionKept {
         /// The name of the replaced run.
         replaced: String,
@@ -157,7 +158,7 @@ pub enum RunEvent {
         skipped: SkippedRetries,
         /// The errors of the rows that are sent again, with the number of rows.
         errors: Vec<RetriedError>,
-        /// The request.
+        /// The requested scope of the retry.
         scope: RetryScope,
     },
     /// Rows of a run are sent as new messages.
@@ -167,7 +168,7 @@ pub enum RunEvent {
         /// The number of rows.
         rows: u64,
     },
-    /// An interrupted call left requests with an unknown outcome.
+    /// An interrupted process left requests with an unknown outcome.
     DoubtFromBefore {
         /// The number of requests.
         requests: usize,
@@ -179,7 +180,7 @@ pub enum RunEvent {
     },
     /// The result of reconciling rows in doubt.
     Reconciliation(Reconciliation),
-    /// The results of a run that was only reconciled or decided were not updated.
+    /// The results of a run whose rows in doubt were only reconciled or decided were not updated.
     ResultsUnwritten(StaleResults),
     /// Sending begins.
     SendingBegins {
@@ -187,14 +188,14 @@ pub enum RunEvent {
         run: String,
         /// The number of recipients.
         recipients: u64,
-        /// Planned rows that this call does not send.
+        /// Planned rows that this invocation does not send.
         later: u64,
         /// The run's rows by state.
         counts: StateCounts,
     },
     /// An event of the delivery.
     Sending(delivery::DeliveryEvent),
-    /// This call sends nothing more.
+    /// This invocation sends nothing more.
     SendingEnded,
 }
 
@@ -254,7 +255,7 @@ pub enum Proposal<'q> {
         cost: Option<Cost>,
         /// The balance of the account, if it is known.
         balance: Option<&'q Balance>,
-        /// The messages of this call, if a person sees the proposal.
+        /// The messages of this invocation, if a person sees the proposal.
         rest: Option<&'q RestOfRun>,
         /// Whether the messages are sent again.
         is_retry: bool,
@@ -350,7 +351,8 @@ pub trait Consent: Send + Sync {
     fn ask<'a>(&'a self, proposal: Proposal<'a>) -> BoxFuture<'a, Result<(), ConsentRefusal>>;
 }
 
-/// The consent of a person who activated a schedule or approved a plan: it covers its runs, and nothing else.
+/// The consent of a person who activated a schedule or approved a plan. This consent covers the runs of that schedule
+/// or plan, and nothing else.
 pub(crate) struct ConsentInAdvance;
 
 impl Consent for ConsentInAdvance {
@@ -359,8 +361,8 @@ impl Consent for ConsentInAdvance {
     }
 
     fn ask<'a>(&'a self, proposal: Proposal<'a>) -> BoxFuture<'a, Result<(), ConsentRefusal>> {
-        let covered = matches!(proposal, Proposal::Begin { .. } | Proposal::Resume { .. });
-        Box::pin(async move { if covered { Ok(()) } else { Err(ConsentRefusal::NoTerminal) } })
+        let is_covered = matches!(proposal, Proposal::Begin { .. } | Proposal::Resume { .. });
+        Box::pin(async move { if is_covered { Ok(()) } else { Err(ConsentRefusal::NoTerminal) } })
     }
 }
 

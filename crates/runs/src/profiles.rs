@@ -199,8 +199,8 @@ impl OptOutErrors {
     }
 }
 
-/// Loads the webhooks and opt-out words of all profiles for the working folder, these campaign files, and the campaign
-/// files of live runs. Unusable profiles and webhooks are reported and omitted.
+/// Loads the webhooks, opt-out words and opt-out errors of all profiles for the working folder, these campaign
+/// files, and the campaign files of live runs. Unusable profiles and webhooks are reported and omitted.
 ///
 /// # Errors
 /// If the ledger cannot be read.
@@ -252,11 +252,11 @@ pub async fn load_all_hooks(
 /// # Errors
 /// If the ledger cannot be written.
 pub async fn store_secret_check_values(ledger: &dyn Ledger, hooks: &[WebhookUrls]) -> Result<(), Error> {
-    let mut known: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let mut values_by_address: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for hook in hooks {
-        known.entry(hook.public_url()).or_default().extend(hook.secrets().check_values());
+        values_by_address.entry(hook.public_url()).or_default().extend(hook.secrets().check_values());
     }
-    for (address, check_values) in known {
+    for (address, check_values) in values_by_address {
         ledger.remember_check_values(address, Some(check_values)).await?;
     }
     Ok(())
@@ -293,7 +293,7 @@ pub async fn refuse_other_secret(
     )))
 }
 
-/// The key of the built-in sandbox and its client, unless a scenario sets another.
+/// The key of the built-in sandbox and its client, unless a scenario sets another key.
 const REHEARSAL_KEY: &str = "rehearsal";
 
 /// Reads the API key of a destination; a rehearsal has a fixed key.
@@ -304,7 +304,7 @@ pub fn read_destination_key(destination: &Destination) -> Result<SecretString, E
     destination.profile().map_or_else(|| Ok(REHEARSAL_KEY.to_owned().into()), read_api_key)
 }
 
-/// The connection of a call: a gateway or the built-in sandbox.
+/// A connection to the gateway of a profile or to the built-in sandbox.
 pub enum Connection<'a> {
     /// The built-in sandbox.
     Sandbox(Sandbox),
@@ -353,7 +353,7 @@ impl<'a> Connection<'a> {
                     timeout,
                     embedded: true,
                 },
-                // Not a constant: an account in the scenario can have its own key.
+                // The key is not a constant, because an account in the scenario can have its own key.
                 sandbox.key(),
                 AnswerRules { trust_status: Vec::new(), fatal_errors: vec!["Not enough money".to_owned()] },
             ),

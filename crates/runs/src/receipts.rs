@@ -110,7 +110,7 @@ impl WebhookReceiver {
         Self { ledger, secrets, words, errors, clock, runs, is_busy, failures }
     }
 
-    /// Sets the words by which recipients opt out.
+    /// Sets the words by which recipients opt out or in.
     #[must_use]
     pub fn with_opt_out_words(self, words: OptOutWords) -> Self {
         Self { words, ..self }
@@ -310,12 +310,13 @@ impl Session {
     /// Starts the receiver if this is a rehearsal with a scenario, unless receipts are off.
     pub(super) fn start_rehearsed_receipts(&self) -> Result<Option<RehearsedReceipts>, Error> {
         let inputs = self.inputs();
-        let plays = !inputs.destination.is_live() && self.launch.request.scenario.is_some();
-        let needs_receipts = plays && inputs.campaign.receipts != ReceiptMode::Off;
+        let has_scenario = !inputs.destination.is_live() && self.launch.request.scenario.is_some();
+        let needs_receipts = has_scenario && inputs.campaign.receipts != ReceiptMode::Off;
         needs_receipts.then(|| RehearsedReceipts::start(&self.adapters)).transpose()
     }
 
-    /// Plays the scenario to its end and stores the receipts. The scenario of an interrupted rehearsal is not played.
+    /// Plays the scenario to its end and stores the receipts. The scenario is not played if the rehearsal was
+    /// interrupted, or lost the ledger or its lease.
     pub(super) async fn play_scenario(
         &self,
         run: &Run,
@@ -325,10 +326,10 @@ impl Session {
         ending: &mut SendEnding,
     ) -> Result<Option<Counts>, Error> {
         let is_lost = |kind| matches!(kind, StopKind::Interrupted(_) | StopKind::Ledger | StopKind::LeaseLost);
-        let plays =
+        let must_play =
             self.launch.request.scenario.is_some() && !ending.stopped.as_ref().is_some_and(|stop| is_lost(stop.kind));
         let mut counts = None;
-        if plays {
+        if must_play {
             let played = async {
                 if self.launch.request.real_time {
                     sandbox.wait_until_settled(REAL_TIME_LIMIT).await;
@@ -350,7 +351,7 @@ impl Session {
         sandbox.stop().await;
         if let Some(receipts) = receipts {
             let finished = receipts.finish().await;
-            if !plays {
+            if !must_play {
                 return Ok(counts);
             }
             finished?;

@@ -97,8 +97,8 @@ fn read_register(
     let add = |row: Row, phone: Phone, [value, at, source, wording]: [&str; 4]| {
         register.add_row(row, phone, ConsentCells { value, at, source, wording }, is_listed, rules);
     };
-    let named = source.headers().map(|(_, header)| header);
-    let (found, unread) = file.read_numbers(&columns, named, add).map_err(refuse)?;
+    let headers = source.headers().map(|(_, header)| header);
+    let (found, unread) = file.read_numbers(&columns, headers, add).map_err(refuse)?;
     match found.len() > 1 {
         true => Err(refuse(ambiguous_columns_finding(&found, consent_file))),
         false => Ok((register, unread)),
@@ -151,6 +151,7 @@ impl Inputs {
         Ok(read.await?.map_err(Error::Findings)?.map(|read| read.consents))
     }
 
+    /// Finds the columns of the list that contain evidence of consent.
     pub(super) fn find_consent_columns(
         &self,
         consents: &Consents,
@@ -208,7 +209,7 @@ impl Session {
                         blocks.push(std::mem::take(&mut block).build());
                     }
                 }
-                // The writer has failed and reports the error itself, so reading stops without one.
+                // The writer has failed and reports the error itself, so reading stops without an error.
                 if blocks.len() >= BLOCKS_PER_COMMIT && sender.blocking_send(std::mem::take(&mut blocks)).is_err() {
                     return Ok(());
                 }

@@ -32,7 +32,7 @@ struct ReconciliationEnd {
     doubts: MessagesInDoubt,
     /// The information about the other rows.
     reconciliation: Reconciliation,
-    /// The signal that ended it early.
+    /// The signal that ended the reconciliation early.
     interrupted: Option<u8>,
 }
 
@@ -67,29 +67,29 @@ impl Session {
                 START_TIMEOUT,
             )
             .await?;
-        let mut changed = end.has_changes();
+        let mut has_changes = end.has_changes();
         if self.inputs().campaign.delivery.on_in_doubt == InDoubtPolicy::ResendIfNotFound && self.may_resend(run) {
             let rows = end.doubts.rows.iter().filter(|doubt| doubt.not_found);
-            changed |= self.apply_in_doubt_rule(lease, rows, |by| RowChange::SendAgain { by, why: None }).await?;
+            has_changes |= self.apply_in_doubt_rule(lease, rows, |by| RowChange::SendAgain { by, why: None }).await?;
         }
-        Ok(changed)
+        Ok(has_changes)
     }
 
     /// Reconciles the last finished run if it has rows in doubt. Returns the run if there is then something to send.
     ///
     /// If the campaign, texts or list have changed, nothing is sent again, because the run could not be resumed.
     pub(super) async fn reconcile_finished_run(&self, runs: &[Run]) -> Result<Option<Run>, Error> {
-        let doubtful = |run: &&Run| run.counts.as_ref().is_some_and(|(counts, _)| counts.get(RowState::InDoubt) > 0);
+        let has_doubts = |run: &&Run| run.counts.as_ref().is_some_and(|(counts, _)| counts.get(RowState::InDoubt) > 0);
         let Destination::Live(profile) = &self.inputs().destination else { return Ok(None) };
-        let Some(run) = runs.last().filter(doubtful) else { return Ok(None) };
+        let Some(run) = runs.last().filter(has_doubts) else { return Ok(None) };
         let ledger = &self.adapters.ledger;
         check_host(ledger.as_ref(), profile).await?;
         let connection = Connection::Gateway(profile, self.launch.key.clone());
         let gateway =
             connection.create_client(self.adapters.connect, run.endpoint, self.inputs().campaign.delivery.timeout)?;
-        let unchanged = self.find_changes(run).await?.what.is_none();
+        let is_unchanged = self.find_changes(run).await?.what.is_none();
         let held_run = HeldRun::claim(&self.adapters, self.lock_for_run(run).await?, run.clone()).await?;
-        let reconciled = self.reconcile_held_run(&held_run, gateway.as_ref(), unchanged).await;
+        let reconciled = self.reconcile_held_run(&held_run, gateway.as_ref(), is_unchanged).await;
         let released = held_run.release().await?;
         if let Some(unwritten) = released.stale_results {
             (self.adapters.observer)(RunEvent::ResultsUnwritten(unwritten));
@@ -99,14 +99,15 @@ impl Session {
         Ok((now.progress == RunProgress::Open).then_some(now))
     }
 
+    /// Reconciles a claimed run. The campaign's `on_in_doubt` rule applies only if the inputs are unchanged.
     async fn reconcile_held_run(
         &self,
         held_run: &HeldRun,
         gateway: &dyn Gateway,
-        unchanged: bool,
+        is_unchanged: bool,
     ) -> Result<(), Error> {
         let snapshot = held_run.read_snapshot().await?;
-        if unchanged {
+        if is_unchanged {
             return self.reconcile_at_start(&held_run.run, held_run.lease, gateway, &snapshot).await.map(drop);
         }
         let reconciler = self.build_reconciler(&held_run.run, held_run.lease, gateway);
@@ -129,12 +130,12 @@ impl Session {
         let end = self
             .reconcile_until_settled(&self.build_reconciler(run, lease, gateway), &snapshot, waits, MAX_STAY)
             .await?;
-        let mut changed = end.has_changes();
+        let mut has_changes = end.has_changes();
         if self.inputs().campaign.delivery.on_in_doubt == InDoubtPolicy::AssumeSent && end.interrupted.is_none() {
             let rows = end.doubts.rows.iter();
-            changed |= self.apply_in_doubt_rule(lease, rows, |by| RowChange::AssumedSent { by, why: None }).await?;
+            has_changes |= self.apply_in_doubt_rule(lease, rows, |by| RowChange::AssumedSent { by, why: None }).await?;
         }
-        if changed {
+        if has_changes {
             snapshot = Snapshot::load(self.adapters.ledger.as_ref(), run, false).await?;
         }
         ending.counts = snapshot.counts;
@@ -207,22 +208,23 @@ impl Session {
                 change: change(Author::Policy(rule.clone())),
             })
             .collect();
-        let any = !events.is_empty();
+        let has_events = !events.is_empty();
         self.adapters.ledger.update_rows(lease, RowUpdate::Events(events)).await?;
-        Ok(any)
+        Ok(has_events)
     }
 
     /// Whether a message that the gateway did not find can be sent again. A second code or call would do harm, and a
     /// message that the gateway queues might only be delayed.
     fn may_resend(&self, run: &Run) -> bool {
         // A run that was replaced or cancelled is not reopened.
-        let open = matches!(run.progress, RunProgress::Open | RunProgress::Finished);
-        open && run.endpoint == Endpoint::Sync
+        let can_reopen = matches!(run.progress, RunProgress::Open | RunProgress::Finished);
+        can_reopen
+            && run.endpoint == Endpoint::Sync
             && self.inputs().campaign.brief.all_contents().all(MessageContent::may_repeat)
     }
 }
 
-/// The time for all inquiries. Many rows in doubt at a low rate take a long time.
+/// The time limit for all inquiries about a run. Many rows in doubt at a low rate take a long time.
 const RECONCILE_TIMEOUT: Duration = Duration::from_secs(3_600);
 
 /// A run after its reconciliation.
@@ -281,7 +283,7 @@ pub enum Polling {
     UnreportedFallbacks,
 }
 
-/// Polls the statuses of the messages that `polling` selects, until the time limit.
+/// Polls the statuses of the messages that `polling` selects, for at most the time `longest`.
 ///
 /// # Errors
 /// If the gateway cannot be asked, or the ledger cannot be written.
@@ -329,7 +331,8 @@ pub async fn poll_run(
     Ok(polled)
 }
 
-/// Whether receipts of a run are wanted, according to its current campaign file.
+/// Whether receipts of a run are wanted, according to its current campaign file. If the file cannot be loaded, the
+/// default applies.
 pub fn wants_receipts(run: &Run, now: Timestamp) -> bool {
     let campaign = run.file.as_deref().and_then(|file| load_campaign(file.as_ref(), CampaignDay::Of(now)).value);
     campaign.map(|campaign| campaign.receipts).unwrap_or_default() != ReceiptMode::Off

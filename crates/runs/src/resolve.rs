@@ -134,8 +134,8 @@ impl Resolution {
     /// Checks the accepted number of duplicates, which is required for a decision that can cause duplicates. If the
     /// count is given, it must equal the number of rows.
     fn check_duplicates(&self, rows: u64) -> Result<(), Error> {
-        let none_follow = self.decision == DoubtDecision::Sent && self.duplicates.is_none();
-        if none_follow || self.duplicates == Some(rows) {
+        let needs_no_number = self.decision == DoubtDecision::Sent && self.duplicates.is_none();
+        if needs_no_number || self.duplicates == Some(rows) {
             return Ok(());
         }
         Err(DecisionRefusal::DuplicatesNotAccepted { rows, said: self.duplicates }.into())
@@ -153,8 +153,8 @@ impl Resolution {
 
 /// Finds the first named row for which no decision is possible.
 fn find_undecidable_row(named: &RoaringBitmap, chosen: &[&MessageInDoubt]) -> Option<Row> {
-    let known: RoaringBitmap = chosen.iter().map(|doubt| doubt.row.get()).collect();
-    (named - known).min().map(Row::new)
+    let decidable: RoaringBitmap = chosen.iter().map(|doubt| doubt.row.get()).collect();
+    (named - decidable).min().map(Row::new)
 }
 
 /// A selection of rows of a run.
@@ -238,15 +238,15 @@ impl NamedRows {
             return Ok(());
         }
         let phone = parse_number(to).and_then(Phone::new);
-        let shortened = |cell: &str| is_shortened_number(cell) && parse_number(cell).is_none();
+        let is_shortened = |cell: &str| is_shortened_number(cell) && parse_number(cell).is_none();
         match row.parse().ok().map(Row::new).zip(phone) {
             // Another run might have sent to the same number from the same row.
-            Some(named) if (id.is_empty() || shortened(id)) && (run_name.is_empty() || run_name == name) => {
+            Some(named) if (id.is_empty() || is_shortened(id)) && (run_name.is_empty() || run_name == name) => {
                 self.by_number.push(RowByNumber { row: line, named });
                 Ok(())
             }
-            _ if shortened(id) || id.is_empty() && shortened(to) => {
-                let cell = if shortened(to) { to } else { id }.to_owned();
+            _ if is_shortened(id) || id.is_empty() && is_shortened(to) => {
+                let cell = if is_shortened(to) { to } else { id }.to_owned();
                 Err(DecisionRefusal::Shortened { path: path(), row: line, cell, run: name.to_owned() }.into())
             }
             _ => {
@@ -266,8 +266,8 @@ fn parse_number(cell: &str) -> Option<u64> {
     cell.parse().ok().or_else(|| expand_scientific_notation(cell)?.parse().ok())
 }
 
-/// Adds the rows whose message was sent to the phone number in a line. Returns the first line that does not match a
-/// sent message.
+/// Adds to `rows` the rows whose message was sent to the phone number in a line. Returns the first line that does not
+/// match a sent message.
 async fn match_by_number<'l>(
     ledger: &dyn Ledger,
     run: &Run,
@@ -284,9 +284,9 @@ async fn match_by_number<'l>(
             sent.entry(row.row).and_modify(|phone| *phone = row.to.phone());
         }
     }
-    let known = |line: &&RowByNumber| sent.get(&line.named.0) == Some(&Some(line.named.1));
-    rows.extend(lines.iter().filter(known).map(|line| line.named.0.get()));
-    Ok(lines.iter().find(|line| !known(line)))
+    let is_match = |line: &&RowByNumber| sent.get(&line.named.0) == Some(&Some(line.named.1));
+    rows.extend(lines.iter().filter(is_match).map(|line| line.named.0.get()));
+    Ok(lines.iter().find(|line| !is_match(line)))
 }
 
 fn expand_set(set: &RowSet, run: &Run) -> Result<RoaringBitmap, Error> {

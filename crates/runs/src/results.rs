@@ -33,7 +33,8 @@ use crate::notify::{create_notification, run_notice};
 
 /// The interval at which outdated results are looked for.
 const UPDATE_INTERVAL: Duration = Duration::from_secs(60);
-/// Writing results takes at most 1/20 of the time.
+/// The pause after an update, as a multiple of the duration of the update. Writing results thus takes less than 1/20 of
+/// the time.
 const REST_FACTOR: u32 = 20;
 
 /// The reason the results of a run were not updated.
@@ -111,8 +112,8 @@ async fn update_stale_results(adapters: &Adapters) -> Result<(), Error> {
     Ok(())
 }
 
-/// Counts the rows of a run again and updates its results. A later run with the same results file, or a process that
-/// sends the run, prevents the update. Returns the reason if the results were not written.
+/// Counts the rows of a run again and updates its results, unless a process is sending the run. Returns the reason if
+/// the results could not be written, for example because a later run has the same results file.
 ///
 /// # Errors
 /// If the ledger cannot be read or written.
@@ -126,8 +127,8 @@ pub(super) async fn refresh_run(adapters: &Adapters, run: &Run) -> Result<Option
         let snapshot = Snapshot::load(ledger, &before, false).await?;
         let unwritten = rewrite_results(adapters, &before, &before).await;
         let now = reload_run(ledger, run.key).await?;
-        // If these differ, another process took and released the run in the meantime. Our results might have replaced
-        // its newer ones.
+        // If these values differ, another process took and released the run in the meantime. The results written here
+        // might have replaced newer results of that process, so they are written again.
         if (now.ended_at, now.epoch) == (before.ended_at, before.epoch) {
             ledger
                 .update_runs(
@@ -166,9 +167,9 @@ impl ProtectedFiles<'_> {
     pub fn results_target_of_run(self, frozen: &FrozenInputs, path: PathBuf) -> ResultsTarget {
         let file = frozen.campaign_file.as_path();
         // A lookup or a verification call has no campaign.
-        let named = !file.as_os_str().is_empty();
-        let mut protected = self.list_protected_paths(named.then_some(file));
-        if named {
+        let has_campaign = !file.as_os_str().is_empty();
+        let mut protected = self.list_protected_paths(has_campaign.then_some(file));
+        if has_campaign {
             protected.push(ProtectedPath { path: file.to_owned(), what: "the campaign file" });
             let list = frozen.list.clone();
             protected.extend(list.map(|path| ProtectedPath { path, what: "the recipient list" }));
@@ -197,10 +198,10 @@ impl ProtectedFiles<'_> {
 
 fn list_user_files(campaign: &Campaign) -> Vec<ProtectedPath> {
     let mut protected = vec![ProtectedPath { path: campaign.file.clone(), what: "the campaign file" }];
-    let named = |file: &CampaignPath, description| ProtectedPath { path: file.path().to_owned(), what: description };
-    protected.extend(campaign.recipients.list_file().map(|list| named(list, "the recipient list")));
-    protected.extend(campaign.data.iter().map(|table| named(&table.file, "one of the campaign's data tables")));
-    protected.extend(campaign.suppress.iter().map(|list| named(&list.file, "a suppression list")));
+    let protect = |file: &CampaignPath, description| ProtectedPath { path: file.path().to_owned(), what: description };
+    protected.extend(campaign.recipients.list_file().map(|list| protect(list, "the recipient list")));
+    protected.extend(campaign.data.iter().map(|table| protect(&table.file, "one of the campaign's data tables")));
+    protected.extend(campaign.suppress.iter().map(|list| protect(&list.file, "a suppression list")));
     let description = "one of the campaign's templates";
     protected
         .extend(campaign.places.text_files().map(|path| ProtectedPath { path: path.to_owned(), what: description }));
@@ -215,9 +216,9 @@ pub(super) struct SentRun {
     /// Whether rows with an earlier attempt were planned. If they are skipped, they keep the state of that attempt.
     pub(super) has_resends: bool,
     pub(super) notes: SelectionNotes,
-    /// The billed parts before this call.
+    /// The billed parts before this invocation.
     pub(super) parts_before: BilledParts,
-    /// The time at which this call began.
+    /// The time at which this invocation began.
     pub(super) began: std::time::Instant,
     /// Delivery statuses of a rehearsal with a scenario.
     pub(super) played: Option<Counts>,
@@ -258,15 +259,15 @@ impl Session {
         };
         let has_unreported_parts = figures.as_ref().is_none_or(|figures| figures.requests.has_unreported_parts());
         let in_part = figures.as_ref().map_or(0, |figures| figures.channels.count_partial());
-        let unwritten = results.as_ref().is_some_and(Result::is_err);
-        let stopped_by = if unwritten { Some(StopKind::ResultsUnwritten) } else { kind };
+        let is_unwritten = results.as_ref().is_some_and(Result::is_err);
+        let stopped_by = if is_unwritten { Some(StopKind::ResultsUnwritten) } else { kind };
         let parts = parts_before.plus(parts);
         if kind != Some(StopKind::Ledger) && kind != Some(StopKind::LeaseLost) {
             let is_complete =
                 matches!(kind, None | Some(StopKind::DeadlineReached)) && counts.get(RowState::Planned) + sending == 0;
             let end = RunEnd {
                 // Results are written first: a run without them is not finished.
-                progress: if is_complete && !unwritten { RunProgress::Finished } else { RunProgress::Open },
+                progress: if is_complete && !is_unwritten { RunProgress::Finished } else { RunProgress::Open },
                 stop: stopped_by,
                 stop_reason: stop.as_ref().map(ToString::to_string),
                 counts: counts.clone(),
@@ -281,7 +282,7 @@ impl Session {
                     stop.as_ref(),
                     &counts,
                     in_part,
-                    is_complete && !unwritten,
+                    is_complete && !is_unwritten,
                 ),
             };
             self.adapters.ledger.end_run(lease, end).await?;
@@ -338,23 +339,23 @@ impl Session {
         stop: Option<&Stop>,
         counts: &StateCounts,
         in_part: u64,
-        finished: bool,
+        is_finished: bool,
     ) -> Vec<NewNotification> {
         let inputs = self.inputs();
-        let stopped = kind.is_some_and(|kind| !matches!(kind, StopKind::Limit | StopKind::DeadlineReached));
-        let doubt = counts.get(RowState::InDoubt) + counts.get(RowState::Unresolved) > 0;
+        let is_stopped = kind.is_some_and(|kind| !matches!(kind, StopKind::Limit | StopKind::DeadlineReached));
+        let has_doubt = counts.get(RowState::InDoubt) + counts.get(RowState::Unresolved) > 0;
         let occasions = [
-            (NotificationEvent::Doubt, doubt),
-            (NotificationEvent::Stopped, stopped),
-            (NotificationEvent::Finished, finished),
+            (NotificationEvent::Doubt, has_doubt),
+            (NotificationEvent::Stopped, is_stopped),
+            (NotificationEvent::Finished, is_finished),
         ];
         let stop_reason = match (stop, kind) {
-            (Some(stop), _) if stopped => Some(stop.to_string()),
+            (Some(stop), _) if is_stopped => Some(stop.to_string()),
             (_, Some(StopKind::ResultsUnwritten)) => Some("the results could not be written".to_owned()),
             _ => None,
         };
-        let is_wanted = |notify: &NotifySettings| {
-            occasions.into_iter().filter(|(_, was)| *was).find_map(|(occasion, _)| {
+        let create_first = |notify: &NotifySettings| {
+            occasions.into_iter().filter(|(_, has_occurred)| *has_occurred).find_map(|(occasion, _)| {
                 let notice = run_notice(run, occasion, counts, in_part, stop_reason.clone(), (self.adapters.clock)());
                 create_notification(notify, &Notice { results: run.results.clone(), ..notice })
             })
@@ -363,7 +364,7 @@ impl Session {
             .campaign
             .notify_settings(inputs.destination.profile())
             .filter(|_| run.live)
-            .filter_map(is_wanted)
+            .filter_map(create_first)
             .collect()
     }
 

@@ -56,9 +56,9 @@ impl Session {
         }
         let survey_rest = || self.survey_rest(&run, |survey| self.choose_open_rows(&open, survey));
         // Plans, approval rules and limits count only recipients who can still get a message.
-        let counts_recipients =
+        let must_count_recipients =
             self.required_plan.is_some() || self.live_rule().is_some() || self.launch.request.limit.is_some();
-        let surveyed = match counts_recipients && number > 0 {
+        let surveyed = match must_count_recipients && number > 0 {
             true => survey_rest().await.ok(),
             false => None,
         };
@@ -96,7 +96,7 @@ impl Session {
                 None => None,
             };
             let rest = RestToConfirm { number, cost, balance, rest, is_retry: false };
-            self.confirm_rest((consent, profile), (&run, &snapshot), rest).await?;
+            self.confirm_rest(consent, profile, &run, &snapshot, rest).await?;
         }
         let limit = match &approval {
             Some(usable) => {
@@ -118,8 +118,10 @@ impl Session {
     /// necessary.
     pub(super) async fn confirm_rest(
         &self,
-        (consent, profile): (&dyn Consent, &Profile),
-        (run, snapshot): (&Run, &Snapshot),
+        consent: &dyn Consent,
+        profile: &Profile,
+        run: &Run,
+        snapshot: &Snapshot,
         RestToConfirm { number, cost, balance, rest, is_retry }: RestToConfirm,
     ) -> Result<(), Error> {
         if number == 0 {
@@ -187,8 +189,8 @@ impl Session {
     }
 }
 
-/// Finds the recipients that a survey skips if it counts the messages of a resumed run: the settled rows of the run, and
-/// recipients who opted out or reached a cap since it began.
+/// Finds the recipients that a survey skips if it counts the messages of a resumed run: the settled rows of the run,
+/// and recipients who opted out or reached a cap since the run began.
 pub(super) async fn find_settled_exclusions(
     ledger: &dyn Ledger,
     inputs: &Inputs,
@@ -256,7 +258,7 @@ pub(super) async fn compare_inputs(
             None => Arc::new(inputs.with_list(CampaignList::Copies(copies.clone()))),
         };
         let (campaign, (includes, sha256)) = (&inputs.campaign, inputs.compute_fingerprint()?);
-        let list = || {
+        let describe_list = || {
             let now = inputs.open_list().map_err(|_| io::ErrorKind::Other.into());
             let before = CampaignRecords { list: copies.open_list(), brief: &frozen.brief };
             describe_list_changes(before, CampaignRecords { list: now, brief: &campaign.brief })
@@ -267,7 +269,7 @@ pub(super) async fn compare_inputs(
                 let before = CampaignRecords { list: copies.open_list(), brief: &frozen.brief };
                 lists_match_except(before, CampaignRecords { list: now, brief: &campaign.brief }, &frozen.forgotten)
             };
-        let list_change = (!is_same).then(list);
+        let list_change = (!is_same).then(describe_list);
         let settings = frozen.describe_differences(&campaign.brief, &includes, None);
         let keeps_edition = frozen.brief.edition == campaign.brief.edition;
         Ok(RunChanges { what: InputChanges::from_parts(settings, list_change, &campaign.recipients), keeps_edition })

@@ -43,7 +43,7 @@ use campaign_ledger::{
 };
 use campaign_manifest::CampaignDay;
 
-/// The time for all inquiries before a retry.
+/// The time limit for all inquiries before a retry.
 const INQUIRIES_TIMEOUT: Duration = Duration::from_secs(3_600);
 
 /// A row that can be retried, with its last attempt, phone number and error.
@@ -58,7 +58,7 @@ struct RejectedRow {
     /// The status of its failure; "" if it was rejected at once.
     status: String,
     error: String,
-    /// Whether the gateway rejected it before trying any channel.
+    /// Whether the gateway rejected the message before trying any channel.
     refused_at_intake: bool,
 }
 
@@ -195,8 +195,8 @@ async fn prepare_retry_launch(
 
 /// Finds the gateway's status for a row that was rejected after it was queued or in doubt.
 fn find_rejection_status(snapshot: &Snapshot, row: Row, envelope: u32) -> String {
-    let about = snapshot.states.events().for_row(row).iter().rev().filter(|event| event.envelope == envelope);
-    let mut statuses = about.filter_map(|event| match &event.change {
+    let envelope_events = snapshot.states.events().for_row(row).iter().rev().filter(|event| event.envelope == envelope);
+    let mut statuses = envelope_events.filter_map(|event| match &event.change {
         RowChange::Found { status, .. } => Some(status.clone()),
         _ => None,
     });
@@ -233,7 +233,7 @@ impl Session {
                 (_, false) => None,
             };
             let rest = RestToConfirm { number, cost, balance: None, rest, is_retry: true };
-            self.confirm_rest((self.consent.as_ref(), profile), (&run, &snapshot), rest).await?;
+            self.confirm_rest(self.consent.as_ref(), profile, &run, &snapshot, rest).await?;
         }
         let lease = ledger.claim_run(&lock, run.key).await?.lease;
         let order = RetryOrder {
@@ -249,7 +249,7 @@ impl Session {
         }
         failpoint::pass("retry.ordered");
         (self.adapters.observer)(RunEvent::Retrying { run: run.name(), rows: number });
-        // Reloaded, because the retry reserved new identifiers.
+        // The run is reloaded, because the retry reserved new identifiers.
         let run = reload_run(ledger, scope.run).await?;
         let notes = SelectionNotes { skipped, ..SelectionNotes::default() };
         let limit = self.launch.request.limit;
@@ -266,7 +266,7 @@ impl Session {
         let snapshot = Snapshot::load(ledger, run, false).await?;
         let rejected_rows =
             self.find_rejected_rows(run, &snapshot).await?.into_iter().filter(|row| row.has_error(&scope.errors));
-        let (rows, others): (Vec<RejectedRow>, Vec<RejectedRow>) =
+        let (rows, other_rows): (Vec<RejectedRow>, Vec<RejectedRow>) =
             rejected_rows.partition(|row| row.has_state(&scope.states));
         let mut exclusions = self.find_retry_exclusions(run, runs).await?;
         let (mut skipped, mut sendable) = (SkippedRetries::default(), Vec::new());
@@ -287,7 +287,7 @@ impl Session {
             return Err(RetryRefusal::Unconfirmed { run: run.name(), rows: unconfirmed, said: accepted }.into());
         }
         if number == 0 {
-            let failed = others.iter().filter(|row| row.state == RowState::Failed).count() as u64;
+            let failed = other_rows.iter().filter(|row| row.state == RowState::Failed).count() as u64;
             let error = (!scope.errors.is_empty()).then(|| scope.errors.join("` or `"));
             return Err(RetryRefusal::Nothing { run: run.name(), failed, error, skipped }.into());
         }
@@ -349,7 +349,7 @@ impl Session {
         }
         let frozen = self.load_frozen(run).await;
         let times = frozen.map(|frozen| ChainLifetimes::from_brief(&frozen.inputs.brief)).unwrap_or_default();
-        let message = |rejected_row: &RejectedRow| {
+        let build_message = |rejected_row: &RejectedRow| {
             let Attempt { envelope, chain, .. } = rejected_row.attempt;
             let order = snapshot.states.events().find_order(rejected_row.row, envelope);
             let id = run.message_id(rejected_row.row, order)?;
@@ -357,7 +357,7 @@ impl Session {
         };
         let (mut messages, mut inquiries, mut unconfirmed) = (Vec::new(), Vec::new(), Vec::new());
         for rejected_row in to_confirm {
-            match message(&rejected_row) {
+            match build_message(&rejected_row) {
                 Some(message) => {
                     messages.push(message);
                     inquiries.push(rejected_row);
@@ -375,7 +375,7 @@ impl Session {
                 ConfirmedStatus::Unknown => unconfirmed.push(rejected_row),
             }
         }
-        // If the ledger was restored, `accept_duplicates` counts all rows, including the unconfirmed ones.
+        // If the ledger was restored, `accept_duplicates` counts all rows, including the unconfirmed rows.
         let numbers = [unconfirmed.len(), rows.len() + unconfirmed.len()].map(|number| Some(number as u64));
         if numbers.contains(&self.launch.request.accept_duplicates) {
             rows.append(&mut unconfirmed);
@@ -409,8 +409,8 @@ impl Session {
             RunProgress::Cancelled => return Err(cancelled_error(run)),
             RunProgress::Open | RunProgress::Finished => {}
         }
-        let same = |other: &&Run| run.can_share_recipients(other);
-        match runs.iter().filter(same).find(|other| other.progress == RunProgress::Open) {
+        let can_share_recipients = |other: &&Run| run.can_share_recipients(other);
+        match runs.iter().filter(can_share_recipients).find(|other| other.progress == RunProgress::Open) {
             Some(open) => {
                 let campaign = &self.inputs().campaign;
                 let (file, gateway) = (campaign.file.clone(), campaign.brief.gateway.clone());
@@ -496,12 +496,12 @@ impl SkippedRetries {
     }
 }
 
-/// The rows of a run that are skipped now.
+/// The rows of a run that a retry skips now.
 pub(super) struct RetryExclusions {
     number_exclusions: SurveyExclusions,
-    /// The rows without consent, and those that cannot be sent in time.
+    /// The rows without consent and the rows that cannot be sent in time, by the reason to skip them.
     row_exclusions: BTreeMap<&'static str, RoaringBitmap>,
-    /// The number of messages to each number in this retry.
+    /// The number of messages to each phone number in this retry.
     messages: HashMap<Phone, u32>,
 }
 
@@ -570,8 +570,9 @@ impl Session {
                 for record in chunk.iter() {
                     let Some(phone) = recipe.parse_phone(record) else { continue };
                     let verdict = finder.as_ref().map(|finder| finder.judge(record.fields, phone));
-                    let late = || hours.as_ref().is_some_and(|hours| hours.ends_before_departure(phone, record.fields));
-                    let reason = verdict.and_then(ConsentVerdict::skip_reason).or_else(|| late().then_some(EXPIRED));
+                    let is_late =
+                        || hours.as_ref().is_some_and(|hours| hours.ends_before_departure(phone, record.fields));
+                    let reason = verdict.and_then(ConsentVerdict::skip_reason).or_else(|| is_late().then_some(EXPIRED));
                     if let Some(reason) = reason {
                         rows.entry(reason).or_default().insert(record.row.get());
                     }
@@ -582,16 +583,16 @@ impl Session {
         .await?
     }
 
-    /// Finds recipients with a message of the same campaign and edition from another run, or whom `stop --for-good`
-    /// cancelled in another run.
+    /// Finds recipients who have a message of the same campaign and edition from another run of this or a later round,
+    /// or whom `stop --for-good` cancelled in such a run.
     async fn find_sent_elsewhere(&self, run: &Run, runs: &[Run]) -> Result<SurveyExclusions, Error> {
-        let same = |other: &&Run| {
+        let is_guarding = |other: &&Run| {
             other.edition == run.edition
                 && run.can_share_recipients(other)
                 && other.round >= run.round
                 && other.key != run.key
         };
-        let others: Vec<Run> = runs.iter().filter(same).cloned().collect();
+        let others: Vec<Run> = runs.iter().filter(is_guarding).cloned().collect();
         let ledger = self.adapters.ledger.as_ref();
         let keys: Vec<RunId> = others.iter().map(|other| other.key).collect();
         let sent = ledger.load_numbers(NumberFilter::Sent(&keys)).await?;

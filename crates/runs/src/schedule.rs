@@ -48,7 +48,7 @@ pub struct ScheduleActivation {
     pub findings: Vec<Finding>,
     /// Whether each occurrence sends the same texts as the one before.
     pub repeats_itself: bool,
-    /// Whether it replaces an active schedule.
+    /// Whether the activation replaces an active schedule.
     pub was_active: bool,
     active: ActiveSchedule,
 }
@@ -221,7 +221,8 @@ impl fmt::Display for ScheduleChange {
     }
 }
 
-/// Loads a campaign without a date, which excludes the texts of individual days, because those belong to occurrences.
+/// Loads a campaign without a date, which excludes the texts of individual days, because such texts belong to
+/// occurrences.
 ///
 /// # Errors
 /// If the campaign has errors, all of which are returned.
@@ -308,7 +309,7 @@ pub enum ScheduleStatus {
     Paused,
     /// The campaign, the gateway or the account changed after the activation. The schedule must be activated again.
     Changed(ScheduleChange),
-    /// A record of it in the ledger is damaged, so it does not fire.
+    /// A record of the schedule in the ledger is damaged, so the schedule does not fire.
     Damaged(String),
 }
 
@@ -327,7 +328,7 @@ pub struct ScheduleView {
     pub schedule: Option<Schedule>,
     /// The next occurrence that fires.
     pub next: Option<Occurrence>,
-    /// The last occurrence, if it was skipped, until a later one fires.
+    /// The last occurrence, if it was skipped.
     pub skipped: Option<SkippedOccurrence>,
     /// The findings about its current file.
     pub findings: Vec<BriefFinding>,

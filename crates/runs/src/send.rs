@@ -140,8 +140,9 @@ impl Session {
         let mut ending = ended?;
         // The circuit breaker protects the remaining rows. If no rows remain, the run has ended normally.
         let stopped = ending.stopped.as_ref().map(|stop| stop.kind);
-        let left = [RowState::Planned, RowState::Sending].into_iter().any(|state| ending.counts.get(state) > 0);
-        if stopped == Some(StopKind::Breaker) && !left {
+        let has_rows_left =
+            [RowState::Planned, RowState::Sending].into_iter().any(|state| ending.counts.get(state) > 0);
+        if stopped == Some(StopKind::Breaker) && !has_rows_left {
             ending.stopped = None;
         }
         let is_partial = request.limit.is_some() || request.rows.is_some();
@@ -190,11 +191,11 @@ impl Session {
 
 /// Whether rows in doubt can be reconciled now.
 fn can_reconcile_at_end(ending: &SendEnding) -> bool {
-    let doubt = ending.counts.get(RowState::InDoubt) > 0;
+    let has_doubt = ending.counts.get(RowState::InDoubt) > 0;
     let kind = ending.stopped.as_ref().map(|stop| stop.kind);
-    let is_interrupted =
+    let prevents_inquiries =
         |kind| matches!(kind, StopKind::Interrupted(_) | StopKind::Ledger | StopKind::LeaseLost | StopKind::KeyRefused);
-    doubt && !kind.is_some_and(is_interrupted)
+    has_doubt && !kind.is_some_and(prevents_inquiries)
 }
 
 /// The time for polling the first messages of an asynchronous run.
@@ -206,18 +207,18 @@ pub(super) struct RunSender<'s> {
     pub(super) interrupt: &'s watch::Receiver<Interrupt>,
     pub(super) terms: &'s SendingTerms,
     pub(super) destination: &'s Destination,
-    /// Whether the rate and the sending hours are observed, as in [`Session::is_paced`].
+    /// Whether the rate and the sending hours are observed, as in [`Session::applies_rate_and_hours`].
     pub(super) is_paced: bool,
     pub(super) gateway: Arc<dyn Gateway>,
     /// The webhook of the messages.
     pub(super) hook: Option<RunWebhookUrls>,
-    /// Finds recipients who opt out in a suppression file meanwhile. `None` if no such file applies.
+    /// Finds recipients who opt out in a suppression file while the run is sent. `None` if no such file applies.
     pub(super) late_opt_outs: Option<Arc<dyn LateOptOuts>>,
     /// Whether rows are retried. In a retry, a first rejection proves nothing about the other rows.
     pub(super) is_retry: bool,
 }
 
-/// Rows of a run that are sent together: all rows of a call, or the shards that a worker has drawn.
+/// Rows of a run that are sent together: all rows of an invocation, or the shards that a worker has drawn.
 pub(super) struct SendJob<'r> {
     pub(super) run: &'r Run,
     pub(super) lease: Lease,
@@ -299,7 +300,7 @@ impl RunSender<'_> {
         let (destination, SendJob { run, lease, frozen, snapshot, .. }) = (self.destination, job);
         let delivery = destination.limit_delivery(self.terms.delivery);
         let rate = delivery.rate.filter(|_| self.is_paced).and_then(Rate::per_second);
-        let proven = run.sharding.as_ref().is_some_and(|sharing| sharing.proven);
+        let is_proven = run.sharding.as_ref().is_some_and(|sharing| sharing.proven);
         SendOptions {
             lease: *lease,
             repeated: snapshot.repeated.clone(),
@@ -315,7 +316,7 @@ impl RunSender<'_> {
             in_flight: delivery.in_flight.get() as usize,
             timeout: delivery.timeout,
             limits: breaker_limits(&delivery, destination, self.terms.keep_going),
-            proven: proven || self.is_retry || snapshot.has_accepted(),
+            proven: is_proven || self.is_retry || snapshot.has_accepted(),
             first_messages: if destination.is_live() { WARM_UP_TIMEOUT } else { Duration::ZERO },
             sharing: job.shards.as_ref().map(|_| self.shared_rate_limit(run, rate)),
             opt_outs: Arc::new(run_opt_outs(run, destination, self.adapters.clock)),

@@ -53,7 +53,7 @@ pub struct SingleOperation {
     operation: SingleKind,
     endpoint: Endpoint,
     purpose: Purpose,
-    /// Whether it must arrive, so that opt-outs do not apply.
+    /// Whether the message must arrive, so that opt-outs do not apply.
     mandatory: bool,
     /// The campaign of a test, with its edition.
     tested: Option<String>,
@@ -64,9 +64,9 @@ pub struct SingleOperation {
     key: SecretString,
     /// The sending hours. `None` if they are unlimited.
     hours: Option<SendingRules>,
-    /// The caps of its number.
+    /// The message caps for the phone number.
     caps: Vec<FrequencyCap>,
-    /// The countries that it may reach. `None` for all.
+    /// The countries that the operation may reach. `None` for all.
     countries: Option<CountrySet>,
 }
 
@@ -209,11 +209,11 @@ impl SingleOperation {
             if self.operation == SingleKind::Message {
                 refusals.extend(refuse_message_without_consent(profile, self.phone).err().map(Error::from));
             }
-            let refusals_by_files = match refuse_suppressed_by_files(profile, self.phone).await {
+            let suppression_check = match refuse_suppressed_by_files(profile, self.phone).await {
                 Ok(()) => refuse_opted_out(ledger, self.shared_run(adapters), self.phone).await,
                 refused => refused,
             };
-            refusals.extend(refusals_by_files.err());
+            refusals.extend(suppression_check.err());
         }
         match is_number_capped(ledger, self.phone, &self.caps, self.destination.is_loopback()).await {
             Ok(false) => {}
@@ -302,7 +302,7 @@ impl ConfirmedSingle {
             (SingleKind::Message | SingleKind::Test, Some(profile)) => load_hook(profile)?,
             _ => None,
         };
-        // Held until the end, so that other processes know that the operation is in progress.
+        // The block is held until the end, so that other processes know that the operation is in progress.
         let block = match self.adapters.ledger.draw_block(&shared, block_request).await? {
             DrawOutcome::Block(block) => block,
             DrawOutcome::Refused(refusal) => return Err(refusal.into()),
@@ -360,7 +360,7 @@ impl SingleOperation {
             edition: match operation {
                 SingleKind::Message => today().to_string(),
                 SingleKind::Test => tested.clone().unwrap_or_default(),
-                // Grouped by month, so that old operations can be purged.
+                // These operations are grouped by month, so that old operations can be purged.
                 _ => today().strftime("%Y-%m").to_string(),
             },
             gateway: destination.gateway_name().to_owned(),
@@ -372,7 +372,7 @@ impl SingleOperation {
                 (SingleKind::Lookup | SingleKind::CodeCall, _) => {
                     SuppressionPolicy { loopback: destination.is_loopback(), ..SuppressionPolicy::SERVICE }
                 }
-                // No list version: each message is checked against the current suppression list.
+                // The list has no version here, because each message is checked against the current suppression list.
                 (_, purpose) => SuppressionPolicy {
                     purpose,
                     mandatory: *mandatory,

@@ -1,5 +1,5 @@
-//! Suppression files under `suppress`: opt-outs that the ledger does not have. A run reads files again that change while
-//! it sends, or while it waits for its window or for the next day. So does each worker of a shared run.
+//! Suppression files under `suppress`: opt-outs that the ledger does not have. A run rereads files that change while it
+//! sends, or while it waits for its window or for the next day. Each worker of a shared run does so too.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,8 +31,8 @@ pub(super) struct FileOptOuts {
 /// # Errors
 /// If files are missing, unreadable or without phone numbers. In these cases, nothing is sent.
 pub(super) fn read_suppressed(campaign: &Campaign, profile: Option<&Profile>) -> Result<FileOptOuts, Vec<Finding>> {
-    let place = |key: &str| campaign.places.locate_key(key);
-    read_files(campaign.suppression_files(profile), campaign.brief.region, place)
+    let locate_key = |key: &str| campaign.places.locate_key(key);
+    read_files(campaign.suppression_files(profile), campaign.brief.region, locate_key)
 }
 
 /// Reads the suppression files of a profile, for a marketing message without a campaign. National numbers in the files
@@ -47,15 +47,15 @@ pub(super) fn read_suppressed_by_profile(
     read_files(profile.suppress.iter(), region, |_| None)
 }
 
-/// Reads suppression files. `place` returns the place of a file's key.
+/// Reads suppression files. `locate_key` returns the place of a file's key.
 fn read_files<'f>(
     files: impl Iterator<Item = &'f SuppressionFile>,
     region: Option<Region>,
-    place: impl Fn(&str) -> Option<SourceLocation>,
+    locate_key: impl Fn(&str) -> Option<SourceLocation>,
 ) -> Result<FileOptOuts, Vec<Finding>> {
     let (mut suppressed, mut errors) = (FileOptOuts::default(), Vec::new());
     for file in files {
-        let at_its_key = |finding: Finding| match place(&file.key) {
+        let at_its_key = |finding: Finding| match locate_key(&file.key) {
             Some(place) => finding.at(place),
             None => finding,
         };
@@ -93,7 +93,7 @@ fn read_files<'f>(
     if errors.is_empty() { Ok(suppressed) } else { Err(errors) }
 }
 
-/// The states of suppression files.
+/// Reads the states of suppression files.
 pub(super) fn read_file_states<'f>(files: impl Iterator<Item = &'f SuppressionFile>) -> FileStates {
     files.map(|file| file.file.read_state()).collect()
 }
@@ -213,7 +213,7 @@ impl SuppressionWatch {
         if known.checked_at.is_some_and(|at| at.elapsed() < CHECK_INTERVAL) {
             return Ok(known);
         }
-        let states = match self.read_if_changed(known.states.clone()).await {
+        let changes = match self.read_if_changed(known.states.clone()).await {
             Err(_) => {
                 sleep(RETRY_DELAY).await;
                 let read = self.read_if_changed(known.states.clone()).await;
@@ -221,7 +221,7 @@ impl SuppressionWatch {
             }
             Ok(read) => read,
         };
-        if let Some((states, numbers)) = states {
+        if let Some((states, numbers)) = changes {
             known.numbers |= numbers;
             known.states = Some(states);
         }

@@ -134,7 +134,7 @@ const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(100);
 pub struct TestOrder<'o> {
     /// The campaign.
     pub inputs: &'o Arc<Inputs>,
-    /// The content.
+    /// The message of the row.
     pub message: &'o TestMessage,
     /// The recipients, each once.
     pub phones: &'o [Phone],
@@ -144,7 +144,7 @@ pub struct TestOrder<'o> {
 pub struct AdmittedTests {
     /// The messages, in the order of the recipients.
     pub tests: Vec<ConfirmedSingle>,
-    /// Held until all of them are sent, so that tests of other processes count their recipients.
+    /// The lock that is held until all messages are sent, so that tests of other processes count their recipients.
     _counted: Option<CampaignLock>,
 }
 
@@ -210,8 +210,8 @@ impl TestOrder<'_> {
         if profile.approval.is_none() {
             return Err(PolicyRefusal::TooManyTests { number, most: limit }.into());
         }
-        let tests = (self.message.row, self.phones);
-        match find_test_approval(adapters, self.inputs, (&self.message.list, tests)).await? {
+        let TestMessage { list, row, .. } = self.message;
+        match find_test_approval(adapters, self.inputs, list, *row, self.phones).await? {
             Ok(approval) => Ok(Some(approval)),
             Err(digest) => {
                 let gateway = profile.name.clone();
@@ -249,7 +249,7 @@ impl TestOrder<'_> {
 /// A test message that a person orders on the dashboard.
 #[derive(Clone, Debug)]
 pub struct RequestedTest {
-    /// The row. `None` for the first row that would be sent.
+    /// The row. `None` for the first row that would be sent or, if there is none, the first skipped row.
     pub row: Option<u32>,
     /// The recipients, each once.
     pub recipients: Vec<Phone>,
@@ -293,16 +293,16 @@ pub async fn send_requested_test(
     let mut ended = Vec::new();
     for test in std::mem::take(&mut admitted.tests) {
         let sent = test.send(interrupt.clone()).await?;
-        let stops = sent.stop.is_some();
+        let must_stop = sent.stop.is_some();
         ended.push(sent);
-        if stops {
+        if must_stop {
             break;
         }
     }
     Ok(ended)
 }
 
-/// The consent of a person who ordered a test on a page that showed it.
+/// The consent of a person who ordered a test on a page that showed the message.
 struct TestsInAdvance;
 
 impl Consent for TestsInAdvance {
@@ -311,8 +311,8 @@ impl Consent for TestsInAdvance {
     }
 
     fn ask<'a>(&'a self, proposal: Proposal<'a>) -> BoxFuture<'a, Result<(), ConsentRefusal>> {
-        let covered = matches!(proposal, Proposal::Single { operation: SingleKind::Test, .. });
-        Box::pin(async move { if covered { Ok(()) } else { Err(ConsentRefusal::NoTerminal) } })
+        let is_covered = matches!(proposal, Proposal::Single { operation: SingleKind::Test, .. });
+        Box::pin(async move { if is_covered { Ok(()) } else { Err(ConsentRefusal::NoTerminal) } })
     }
 }
 

@@ -148,8 +148,8 @@ async fn signal_before_the_first_message_does_not_leave_a_run() {
 #[tokio::test]
 async fn rehearsal_does_not_need_confirmation_and_starts_over() {
     let (world, no) = (TestWorld::new().await, FixedConsent::no());
-    let some = RunRequest { limit: Some(1), ..RunRequest::default() };
-    let paused = expect_ended(world.launch(None, some, Arc::clone(&no), Interrupt::None).await);
+    let limited = RunRequest { limit: Some(1), ..RunRequest::default() };
+    let paused = expect_ended(world.launch(None, limited, Arc::clone(&no), Interrupt::None).await);
     assert_eq!((paused.kind, paused.counts.get(RowState::Accepted)), (Some(StopKind::Limit), 1));
     let finished = expect_ended(world.launch(None, RunRequest::default(), Arc::clone(&no), Interrupt::None).await);
     assert_eq!((finished.kind, finished.counts.get(RowState::Accepted)), (None, 3));
@@ -191,7 +191,7 @@ async fn stop_returns_an_error_while_a_process_might_start_sending() {
 }
 
 #[tokio::test]
-async fn resumed_run_reads_envelopes_only_twice() {
+async fn run_reads_its_envelopes_only_twice() {
     let ledger = Arc::new(MemoryLedger::new(LedgerContents::default(), Timestamp::now));
     let world = TestWorld::with_ledger(tempfile::tempdir().unwrap(), ledger.clone());
     let request = RunRequest { limit: Some(1), ..RunRequest::default() };

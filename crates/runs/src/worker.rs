@@ -53,7 +53,7 @@ pub enum WorkerEvent {
     Unable {
         /// The run's name.
         run: String,
-        /// Why.
+        /// The reason.
         error: Error,
     },
     /// An event of the run.
@@ -68,7 +68,7 @@ pub enum WorkerEvent {
 /// The observer of a worker.
 pub type WorkerObserver = Arc<dyn Fn(WorkerEvent) + Send + Sync>;
 
-/// A process that takes shards of runs that others began with `--shared`.
+/// A process that takes shards of runs that other processes began with `--shared`.
 #[derive(Clone)]
 pub struct Worker {
     /// The adapters.
@@ -85,9 +85,9 @@ type EndedWork = (Run, Result<(SendEnding, DrawEnd), Error>);
 /// The state of a worker.
 #[derive(Default)]
 struct WorkerState {
-    /// The runs that it sends.
+    /// The runs that the worker sends.
     sending: HashSet<RunId>,
-    /// The runs that it leaves to other workers until a time, with their sharing.
+    /// The times until which the worker leaves runs to other workers, by run and sharing.
     resting: HashMap<(RunId, i64), Instant>,
 }
 
@@ -131,12 +131,12 @@ impl Worker {
         let open = RunFilter { open: true, live: true, ..RunFilter::all() };
         let mut runs = self.adapters.ledger.list_runs(open).await?;
         runs.retain(|run| {
-            let rests =
+            let is_resting =
                 |sharing: i64| state.resting.get(&(run.key, sharing)).is_some_and(|until| Instant::now() < *until);
             let is_open = run.progress == RunProgress::Open && !run.stop_requested && run.ended_at.is_none();
             is_open
                 && !state.sending.contains(&run.key)
-                && run.sharding.as_ref().is_some_and(|sharing| !rests(sharing.id))
+                && run.sharding.as_ref().is_some_and(|sharing| !is_resting(sharing.id))
         });
         Ok(runs)
     }
@@ -156,15 +156,15 @@ impl Worker {
         };
         match ended {
             Ok((SendEnding { sent, stopped, .. }, drawn)) => {
-                let is_over = stopped.as_ref().is_some_and(|stop| stop.kind == StopKind::Ledger);
-                // The wait applies only to this sharing of the run. If the run is shared again, the worker tries it at
-                // once.
+                let has_ledger_failed = stopped.as_ref().is_some_and(|stop| stop.kind == StopKind::Ledger);
+                // The wait applies only to this sharing of the run. If the run is shared again, the worker can join
+                // at once.
                 if drawn != DrawEnd::RunOver {
                     rest();
                 }
                 let reason = stopped.as_ref().map(|stop| stop.reason.clone()).unwrap_or_default();
                 (self.observer)(WorkerEvent::Left { run: name, sent, stopped });
-                is_over.then_some(Error::Storage(reason))
+                has_ledger_failed.then_some(Error::Storage(reason))
             }
             Err(error @ Error::Ledger(_)) if is_ledger_error(&error) => Some(error),
             Err(error) => {
@@ -252,7 +252,7 @@ fn is_ledger_error(error: &Error) -> bool {
 
 /// The interval between reports on the progress of a run.
 const REPORT_INTERVAL: Duration = Duration::from_secs(2);
-/// Reading the progress takes at most 1/10 of the time.
+/// The minimum pause between reports, as a multiple of the time that a report takes.
 const REPORT_COST_FACTOR: u32 = 10;
 /// The extra time for other processes to stop, beyond the timeout of an answer.
 const STOP_GRACE: Duration = Duration::from_secs(15);
@@ -301,7 +301,8 @@ impl ShardSender for RunShardSender<'_> {
         snapshot: &Snapshot,
         shards: ShardSource,
     ) -> Result<SendEnding, Error> {
-        // Loaded for each draw: a worker does not lock the campaign, so forgetting a recipient can replace the copies.
+        // The copies are loaded for each draw, because a worker does not lock the campaign, so forgetting a recipient
+        // can replace them.
         let frozen = Arc::new(FrozenRun::load(self.sender.adapters.ledger.as_ref(), run).await?);
         let compiled = open_frozen_list(&frozen).await?;
         let (rows, held_back) = (None, RoaringBitmap::new());

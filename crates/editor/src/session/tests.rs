@@ -1,3 +1,5 @@
+//! Tests of an editor session with a campaign, its list and templates, and a profile.
+
 use std::fs;
 
 use lsp_types::{
@@ -56,7 +58,7 @@ impl Editor {
         self.session.change(DidChangeTextDocumentParams { text_document, content_changes: vec![change] });
     }
 
-    /// Checks everything and returns the diagnostics that changed: file, line from 1, rule.
+    /// Checks everything and returns the diagnostics that changed, except notes: file, line from 1, rule.
     fn check(&mut self) -> Vec<(String, u32, String)> {
         for check in self.session.refresh() {
             self.session.accept(check.run().expect("the check is not stopped"));
@@ -69,9 +71,9 @@ impl Editor {
         let list_findings = |params: PublishDiagnosticsParams| {
             let name = params.uri.path_segments().unwrap().next_back().unwrap().to_owned();
             let diagnostics = params.diagnostics.into_iter();
-            let with_rule = diagnostics
+            let without_notes = diagnostics
                 .filter(|diagnostic| diagnostic.severity != Some(lsp_types::DiagnosticSeverity::INFORMATION));
-            with_rule
+            without_notes
                 .map(|diagnostic| {
                     (name.clone(), diagnostic.range.start.line + 1, rule_id(&diagnostic).unwrap().to_owned())
                 })

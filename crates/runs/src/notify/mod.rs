@@ -28,7 +28,7 @@ use campaign_manifest::{NotificationMethod, NotifySettings};
 
 /// The maximum number of notices that a merged notice lists.
 const MAX_LISTED: usize = 20;
-/// The maximum number of characters of a text. Telegram accepts 4096.
+/// The number of characters after which a text is cut. Telegram accepts 4096.
 const MAX_CHARACTERS: usize = 3_500;
 
 /// Creates a notification for a notice if the settings select the notice's occasion.
@@ -41,8 +41,8 @@ pub fn create_notification(notify: &NotifySettings, notice: &Notice) -> Option<N
     Some(NewNotification { occasion: notice.occasion, target, notice: text })
 }
 
-/// The notice about the end of a run with these counts. `in_part` counts messages that were delivered only in part;
-/// `why` says why the run stopped early.
+/// The notice about the end of a run with these counts. `in_part` is the number of messages that were delivered only in
+/// part; `why` is the reason, if the run stopped early.
 pub fn run_notice(
     run: &Run,
     occasion: NotificationEvent,
@@ -112,7 +112,7 @@ const RECEIVER_TIMEOUT: Duration = Duration::from_secs(10);
 const RUN_END_TIMEOUT: Duration = Duration::from_secs(4);
 /// The interval between checks of the ledger for due notifications.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// The shortest and the longest wait before another try.
+/// The shortest and the longest delay before a retry.
 const RETRY_DELAYS: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
 /// The maximum number of receivers that are notified at a time.
 const MAX_CONCURRENT: usize = 8;
@@ -141,7 +141,8 @@ impl AllowedPrograms {
 /// Called after each attempt with whether it succeeded.
 pub type OnNotified = Arc<dyn Fn(bool) + Send + Sync>;
 
-/// Delivers due notifications at the end of a run, for a short time. A server delivers the remaining notifications.
+/// Tries once, with a short timeout, to deliver the due notifications at the end of a run. A server delivers the
+/// remaining notifications.
 ///
 /// If a server runs, it delivers notifications that wait to be merged. Without a server, these notifications do not
 /// wait, because no other process might deliver them.
@@ -210,9 +211,10 @@ async fn notify_once(
     on_notified: &OnNotified,
 ) -> Result<(), LedgerError> {
     let due = ledger.take_notifications(merge_interval, CLAIM_TIME).await?;
-    let (allowed, others): (Vec<_>, Vec<_>) = due.into_iter().partition(|one| programs.allows(&one.content.target));
-    if !others.is_empty() {
-        let keys = others.iter().map(|one| one.key).collect();
+    let (allowed, disallowed): (Vec<_>, Vec<_>) = due.into_iter().partition(|one| programs.allows(&one.content.target));
+    // Another process might be allowed to start these programs, so the notifications become due again.
+    if !disallowed.is_empty() {
+        let keys = disallowed.iter().map(|one| one.key).collect();
         let outcome = NotificationOutcome::RetryAfter(RETRY_DELAYS.0);
         ledger.update_notifications(NotificationUpdate::Attempted { keys, outcome }).await?;
     }
@@ -245,13 +247,13 @@ async fn notify_once(
 fn group_notifications(due: Vec<Notification>) -> Vec<Vec<Notification>> {
     let mut groups: Vec<Vec<Notification>> = Vec::new();
     for notification in due {
-        let same = |group: &&mut Vec<Notification>| {
+        let has_same_target_and_occasion = |group: &&mut Vec<Notification>| {
             group.first().is_some_and(|first| {
                 first.content.target == notification.content.target
                     && first.content.occasion == notification.content.occasion
             })
         };
-        match groups.iter_mut().find(same) {
+        match groups.iter_mut().find(has_same_target_and_occasion) {
             Some(group) => group.push(notification),
             None => groups.push(vec![notification]),
         }
@@ -286,20 +288,20 @@ fn decide_outcomes(group: &[Notification], now: Timestamp, is_delivered: bool) -
     if is_delivered {
         return vec![(group.iter().map(|one| one.key).collect(), NotificationOutcome::Sent)];
     }
-    let tries = group.iter().map(|one| one.attempts).max().unwrap_or(1);
+    let attempts = group.iter().map(|one| one.attempts).max().unwrap_or(1);
     let (expired, recent): (Vec<_>, Vec<_>) = group.iter().partition(|one| now.duration_since(one.at) >= GIVE_UP_AFTER);
     let keys = |part: Vec<&Notification>| part.iter().map(|one| one.key).collect::<Vec<_>>();
     let outcomes = [
         (keys(expired), NotificationOutcome::GivenUp),
-        (keys(recent), NotificationOutcome::RetryAfter(retry_delay(tries))),
+        (keys(recent), NotificationOutcome::RetryAfter(retry_delay(attempts))),
     ];
     outcomes.into_iter().filter(|(keys, _)| !keys.is_empty()).collect()
 }
 
-/// The delay before the next try after this many tries.
-fn retry_delay(tries: u32) -> Duration {
+/// The delay before the next attempt after this many attempts.
+fn retry_delay(attempts: u32) -> Duration {
     let (shortest, longest) = RETRY_DELAYS;
-    shortest.saturating_mul(2_u32.saturating_pow(tries.saturating_sub(1))).min(longest)
+    shortest.saturating_mul(2_u32.saturating_pow(attempts.saturating_sub(1))).min(longest)
 }
 
 #[cfg(test)]
@@ -332,11 +334,15 @@ mod tests {
             .for_each(|(state, rows)| counts.add(state, rows));
         let notice = run_notice(&run, NotificationEvent::Finished, &counts, 3, None, jiff::Timestamp::UNIX_EPOCH);
         assert!(notice.text.ends_with("2 866 delivered (1 248 read, 3 only in part)"), "{}", notice.text);
-        assert_eq!((notice.counts["delivered"], notice.counts["read"]), (1_618, 1_248), "programs get one state a row");
+        assert_eq!(
+            (notice.counts["delivered"], notice.counts["read"]),
+            (1_618, 1_248),
+            "programs get one state per row"
+        );
     }
 
     #[test]
-    fn notifications_are_sent_only_for_selected_events() {
+    fn notifications_are_created_only_for_selected_events() {
         let method = NotificationMethod::Command(vec!["true".to_owned()]);
         let create = |when: Vec<NotificationEvent>| {
             create_notification(&NotifySettings { when, method: method.clone() }, &Notice::sample())
@@ -383,7 +389,7 @@ mod delivery_tests {
     }
 
     #[test]
-    fn notifications_are_grouped_by_receiver_and_event() {
+    fn notifications_are_grouped_by_target_and_occasion() {
         let due = [
             ("a", NotificationEvent::Finished),
             ("b", NotificationEvent::Finished),

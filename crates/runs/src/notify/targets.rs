@@ -20,13 +20,13 @@ use campaign_content::message::{Notice, render_notice};
 use campaign_manifest::NotificationFormat;
 use campaign_net::{http_client, is_public};
 
-/// The user agent.
 const USER_AGENT: &str = concat!("campaign/", env!("CARGO_PKG_VERSION"));
 
 /// The reason for refusing a URL with a private address.
 const PRIVATE_ADDRESS: &str = "the URL points to this machine or its local network; set `local: true` to allow this";
 
-/// Parses a secret URL. Errors do not contain the URL.
+/// Parses a secret URL. Plain HTTP and private IP addresses are refused unless `local` is set. Errors do not contain
+/// the URL.
 pub(super) fn parse_address(secret: &str, local: bool) -> Result<Url, String> {
     let url = Url::parse(secret).map_err(|_| "the configured URL is not valid".to_owned())?;
     match url.scheme() {
@@ -50,8 +50,8 @@ pub(super) async fn send_post(post: NotificationPost, local: bool, timeout: Dura
         builder = builder.dns_resolver(Arc::new(PublicResolver));
     }
     let client = builder.build().map_err(|_| "cannot create an HTTP client".to_owned())?;
-    let sent = client.post(post.url).header(CONTENT_TYPE, post.media_type).body(post.body).send().await;
-    match sent.map_err(|error| describe_error(&error))?.status() {
+    let response = client.post(post.url).header(CONTENT_TYPE, post.media_type).body(post.body).send().await;
+    match response.map_err(|error| describe_error(&error))?.status() {
         status if status.is_success() => Ok(()),
         status => Err(format!("the receiver responded with status {}", status.as_u16())),
     }
@@ -151,7 +151,7 @@ pub(super) fn build_post(
 
 const JSON_MEDIA_TYPE: &str = "application/json";
 
-/// Escapes Slack's markup: `<!channel>` would notify everyone.
+/// Escapes Slack's markup, because `<!channel>` would notify everyone.
 fn escape_slack(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
@@ -262,7 +262,7 @@ mod tests {
 mod payload_tests {
     use super::*;
 
-    fn post_form(form: &NotificationFormat, url: &str, text: &str) -> Result<(String, Value), String> {
+    fn build_json_post(form: &NotificationFormat, url: &str, text: &str) -> Result<(String, Value), String> {
         let notice = Notice { text: text.to_owned(), ..Notice::sample() };
         let post = build_post(form, url.parse().unwrap(), &notice, std::slice::from_ref(&notice))?;
         assert_eq!(post.media_type, JSON_MEDIA_TYPE);
@@ -272,19 +272,19 @@ mod payload_tests {
     #[test]
     fn each_receiver_gets_its_own_payload_format() {
         let url = "https://hooks.example/services/T0/B0/secret?a=1";
-        let (to, slack) = post_form(&NotificationFormat::Slack, url, "<!channel> & so").unwrap();
+        let (to, slack) = build_json_post(&NotificationFormat::Slack, url, "<!channel> & so").unwrap();
         assert_eq!((to.as_str(), slack), (url, json!({ "text": "&lt;!channel&gt; &amp; so" })));
-        let (_, teams) = post_form(&NotificationFormat::Teams, url, "done").unwrap();
+        let (_, teams) = build_json_post(&NotificationFormat::Teams, url, "done").unwrap();
         assert_eq!(teams["attachments"][0]["content"]["body"][0]["text"], "done");
         assert_eq!(teams["attachments"][0]["contentType"], "application/vnd.microsoft.card.adaptive");
-        let (_, all) = post_form(&NotificationFormat::Json, url, "done").unwrap();
+        let (_, all) = build_json_post(&NotificationFormat::Json, url, "done").unwrap();
         assert_eq!((&all["occasion"], &all["count"]), (&json!("finished"), &json!(1)));
         assert_eq!(all["notices"][0]["counts"]["accepted"], 98);
     }
 
     #[test]
     fn telegram_chat_id_moves_from_the_url_to_the_body() {
-        let (to, body) = post_form(
+        let (to, body) = build_json_post(
             &NotificationFormat::TelegramBot,
             "https://api.telegram.org/bot1:X/sendMessage?chat_id=-100&a=b",
             "x",
@@ -293,13 +293,13 @@ mod payload_tests {
         assert_eq!(to, "https://api.telegram.org/bot1:X/sendMessage?a=b");
         assert_eq!(body, json!({ "chat_id": "-100", "text": "x" }));
         let error =
-            post_form(&NotificationFormat::TelegramBot, "https://api.telegram.org/bot1:SECRET/sendMessage", "x")
+            build_json_post(&NotificationFormat::TelegramBot, "https://api.telegram.org/bot1:SECRET/sendMessage", "x")
                 .unwrap_err();
         assert!(error.contains("chat_id") && !error.contains("SECRET"), "{error}");
     }
 
     #[test]
-    fn custom_text_is_sent_as_json_only_if_it_is_an_object() {
+    fn custom_text_has_json_type_only_if_it_is_structured_json() {
         let notice = Notice::sample();
         for (text, media_type, body) in [
             ("{ \"content\": {{ text | json }} }", JSON_MEDIA_TYPE, "{ \"content\": \"autumn-sale@3 finished\" }"),

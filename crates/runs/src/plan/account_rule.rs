@@ -85,9 +85,10 @@ pub async fn record_rule(adapters: &Adapters, profile: &Profile) -> Result<(), E
     let now = RecordedRule::from_rule(profile.approval.as_ref());
     let governing = load_governing_rules(adapters, profile).await?;
     let is_new = governing.is_empty() && profile.approval.is_some();
-    let has_account = governing.iter().any(|(record, _)| record.account == profile.account);
+    let has_account_rule = governing.iter().any(|(record, _)| record.account == profile.account);
+    let lacks_account_rule = !governing.is_empty() && !has_account_rule;
     let differs = governing.iter().any(|(_, known)| *known != now);
-    match is_new || differs || !governing.is_empty() && !has_account {
+    match is_new || differs || lacks_account_rule {
         true => store_rule(adapters, profile, &now).await,
         false => Ok(()),
     }
@@ -114,8 +115,9 @@ async fn load_governing_rules(
 ) -> Result<Vec<(StoredApprovalRule, RecordedRule)>, Error> {
     let records = adapters.ledger.list_approval_rules().await?;
     let governing = select_governing_rules(&records, profile).into_iter().map(|record| {
-        let damaged = |_| LedgerError::Damaged { what: format!("the approval rule for account {}", record.account) };
-        Ok((record.clone(), serde_json::from_str(&record.rule).map_err(damaged)?))
+        let damage_error =
+            |_| LedgerError::Damaged { what: format!("the approval rule for account {}", record.account) };
+        Ok((record.clone(), serde_json::from_str(&record.rule).map_err(damage_error)?))
     });
     governing.collect()
 }
@@ -166,8 +168,13 @@ struct RuleLimits {
 
 impl RecordedRule {
     fn from_rule(rule: Option<&ApprovalRule>) -> Self {
-        let written = |(name, key): &(String, ApproverKey)| (name.clone(), key.to_string());
-        Self(rule.map(|ApprovalRule { above, by }| RuleLimits { above: *above, by: by.iter().map(written).collect() }))
+        let to_strings = |(name, key): &(String, ApproverKey)| (name.clone(), key.to_string());
+        Self(
+            rule.map(|ApprovalRule { above, by }| RuleLimits {
+                above: *above,
+                by: by.iter().map(to_strings).collect(),
+            }),
+        )
     }
 
     /// Whether the rule `now` allows more than this rule: a higher limit, or a person or key that this rule lacks.

@@ -2,7 +2,7 @@
 //! messages, and signatures of approvals and of evidence.
 //!
 //! Test messages are approved like a run, for exactly their recipients. If the profile names approvers, the sender of a
-//! campaign cannot approve it without an approver's key.
+//! campaign cannot approve the campaign without an approver's key.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -90,7 +90,7 @@ pub async fn approve_plan(
         false => Vec::new(),
     };
     confirm(consent, Proposal::Approve { approving: review, profile, standing, samples: &samples }).await?;
-    // Rounded as in the ledger, so that the signed time equals the stored one.
+    // The time is rounded as in the ledger, so that the signed time equals the stored time.
     let now = (adapters.clock)().as_microsecond();
     let at = Timestamp::from_microsecond(now).map_err(|error| Error::Internal(error.to_string()))?;
     let retention = SignedDuration::from_hours(24 * i64::from(Plan::KEPT_DAYS));
@@ -111,7 +111,8 @@ pub async fn approve_plan(
     Ok(approval)
 }
 
-/// Finds the approver: the owner of the key if the profile names approvers, or else the person at the terminal.
+/// Finds the approver: the owner of the key if the profile names approvers, or else the person at the terminal. A key
+/// is required if the profile names approvers, and refused if it does not.
 fn find_signer(review: &PlanReview, profile: &Profile, key: Option<&PrivateKey>) -> Result<String, Error> {
     let gateway = || profile.name.clone();
     match (&profile.approval, key) {
@@ -142,7 +143,7 @@ impl PlanReview {
         if let Some(approval) = find_usable_approval(&approvals, (adapters.clock)(), planned.messages) {
             return Err(Error::Plan(PlanRefusal::Approved { digest, by: approval.by.clone() }));
         }
-        // Checked before the list is fetched, because fetching can start a program.
+        // The resources are checked before the list is fetched, because fetching can start a program.
         planned.refuse_changed_resources(&digest, &inputs)?;
         if inputs.list.is_unfetched()
             && planned.options.occurrence.is_some()
@@ -152,7 +153,7 @@ impl PlanReview {
         }
         let inputs = fetch_list(&inputs, adapters.fetch_context()).await?;
         let PlanOptions { again, occurrence, .. } = &planned.options;
-        // If the start is refused now, the run reports it.
+        // A refusal to start is ignored here, because the run reports it.
         let open = refuse_start(adapters.ledger.as_ref(), &inputs).await.unwrap_or_default();
         let survey = survey_for_plan(adapters, &inputs, open, *again, occurrence.is_some()).await?;
         let rows = planned_request(&planned).choose_rows(&survey.survey.planned_rows(), survey.survey.last_row)?;
@@ -215,11 +216,11 @@ pub async fn count_approvals(
     schedule: &ActiveSchedule,
     digest: &str,
 ) -> Result<usize, LedgerError> {
-    let (own_approvals, all) = (
+    let (plan_approvals, standing_approvals) = (
         ledger.list_approvals(ApprovalFilter::Digest(digest)).await?,
         ledger.list_approvals(ApprovalFilter::Digest(&standing_digest(schedule))).await?,
     );
-    Ok(own_approvals.len() + all.len())
+    Ok(plan_approvals.len() + standing_approvals.len())
 }
 
 /// Finds the digest of the plan for an occurrence. Returns `None` if the occurrence has no plan.
@@ -266,7 +267,9 @@ impl TestRecipients {
 pub(crate) async fn find_test_approval(
     adapters: &Adapters,
     inputs: &Inputs,
-    (list, (row, phones)): (&ListSurvey, (Row, &[Phone])),
+    list: &ListSurvey,
+    row: Row,
+    phones: &[Phone],
 ) -> Result<Result<Approval, String>, Error> {
     let (mut planned, _) = plan_campaign(inputs, list, &RoaringBitmap::from([row.get()]), &RunRequest::default());
     let recipients = TestRecipients::from_phones(phones);

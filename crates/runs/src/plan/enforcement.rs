@@ -19,7 +19,7 @@ use campaign_ledger::{
 };
 use campaign_manifest::{ApprovalRule, Profile};
 
-/// A plan that a call must follow.
+/// A plan that a request must follow.
 pub(crate) struct RequiredPlan {
     /// The digest of the plan.
     pub(super) digest: String,
@@ -121,14 +121,14 @@ pub(crate) struct UsableApproval {
     pub(crate) approval: Approval,
     /// Whether the resumed run has already used it.
     pub(crate) is_used: bool,
-    /// The number of remaining messages.
+    /// The number of further messages that the approval covers.
     pub(crate) left: u64,
 }
 
 /// Messages without an approval, which are compared with the profile's `above`.
 #[derive(Clone, Copy)]
 struct UnapprovedMessages {
-    /// The number of messages now.
+    /// The number of messages that are to be sent now.
     number: u64,
     /// The number of recipients of the edition who already have an unapproved message.
     sent: u64,
@@ -153,8 +153,8 @@ impl Session {
         }
     }
 
-    /// Finds the approval that a new run to these rows uses, if there is one. Unapproved messages of all runs
-    /// `in_edition` are counted too.
+    /// Finds the approval that a new run to these rows uses, if there is one. Unapproved messages of the runs
+    /// that `is_in_edition` selects are counted too.
     ///
     /// # Errors
     /// If there are more messages than planned, or a required approval is missing.
@@ -162,10 +162,10 @@ impl Session {
         &self,
         survey: &ListSurvey,
         rows: &RoaringBitmap,
-        in_edition: impl Fn(&Run) -> bool,
+        is_in_edition: impl Fn(&Run) -> bool,
     ) -> Result<Option<Approval>, Error> {
         let (number, now) = (rows.len(), (self.adapters.clock)());
-        let total = UnapprovedMessages { number, sent: self.count_unapproved(in_edition).await? };
+        let total = UnapprovedMessages { number, sent: self.count_unapproved(is_in_edition).await? };
         let approval = match &self.required_plan {
             Some(plan) => {
                 self.refuse_more_messages(number)?;
@@ -188,8 +188,8 @@ impl Session {
     }
 
     /// Refuses to send without an approval if the request permits only approved messages.
-    pub(crate) fn refuse_unapproved(&self, approved: bool, number: u64) -> Result<(), Error> {
-        match self.launch.request.approved_only && !approved && number > 0 {
+    pub(crate) fn refuse_unapproved(&self, is_approved: bool, number: u64) -> Result<(), Error> {
+        match self.launch.request.approved_only && !is_approved && number > 0 {
             true => Err(Error::NotConfirmed { what: ProposalKind::Run(number), refusal: ConsentRefusal::NoTerminal }),
             false => Ok(()),
         }
@@ -224,11 +224,11 @@ impl Session {
         snapshot: &Snapshot,
         number: u64,
     ) -> Result<Option<UsableApproval>, Error> {
-        let is_other = |other: &Run| other.edition == run.edition && other.key != run.key;
+        let is_other_run = |other: &Run| other.edition == run.edition && other.key != run.key;
         let (sent, unapproved) = self.count_sent_and_unapproved(run, snapshot).await?;
-        let total = UnapprovedMessages { number, sent: unapproved + self.count_unapproved(is_other).await? };
-        let needed = self.required_rule(total).is_some();
-        if self.required_plan.is_none() && !needed {
+        let total = UnapprovedMessages { number, sent: unapproved + self.count_unapproved(is_other_run).await? };
+        let is_required = self.required_rule(total).is_some();
+        if self.required_plan.is_none() && !is_required {
             return Ok(None);
         }
         let frozen = &self.load_frozen(run).await?.inputs;
@@ -236,11 +236,11 @@ impl Session {
         let options = [false, true]
             .map(|again| PlanOptions { again, ..PlanOptions::from_request(&self.launch.request, self.inputs()) });
         self.refuse_other_plan(frozen, &options)?;
-        let mut known = Vec::from_iter(self.launch.request.schedule_digest.clone());
+        let mut valid_digests = Vec::from_iter(self.launch.request.schedule_digest.clone());
         for options in &options {
-            known.extend(list_valid_digests(frozen, &self.inputs().destination, options)?);
+            valid_digests.extend(list_valid_digests(frozen, &self.inputs().destination, options)?);
         }
-        let used_approval = self.find_used_approval(run, &known).await?;
+        let used_approval = self.find_used_approval(run, &valid_digests).await?;
         let approved = sent - unapproved;
         if let Some(approval) = used_approval.filter(|approval| approved < approval.up_to) {
             let left = approval.up_to - approved;
@@ -259,15 +259,16 @@ impl Session {
         };
         match found {
             Some(approval) => Ok(Some(UsableApproval { left: approval.up_to, approval, is_used: false })),
-            None if needed => Err(self.unapproved_error(None, total)),
+            None if is_required => Err(self.unapproved_error(None, total)),
             None => Ok(None),
         }
     }
 
-    /// Refuses a retry of this many messages if an approval is required and the run has none.
+    /// Refuses a retry of this many messages if an approval is required and no approval of the run covers
+    /// them.
     pub(crate) async fn refuse_unapproved_retry(&self, run: &Run, number: u64) -> Result<(), Error> {
-        let in_edition = |other: &Run| other.edition == run.edition;
-        let total = UnapprovedMessages { number, sent: self.count_unapproved(in_edition).await? };
+        let is_in_edition = |other: &Run| other.edition == run.edition;
+        let total = UnapprovedMessages { number, sent: self.count_unapproved(is_in_edition).await? };
         if self.required_rule(total).is_none() {
             return Ok(());
         }
@@ -365,9 +366,9 @@ impl Session {
             return Ok(None);
         };
         let ledger = self.adapters.ledger.as_ref();
-        let used_approval =
+        let plan_digests =
             list_valid_digests(now, &self.inputs().destination, &PlanOptions::from_request(request, self.inputs()))?;
-        for digest in used_approval.iter().chain([schedule_digest]) {
+        for digest in plan_digests.iter().chain([schedule_digest]) {
             let found = load_approvals(ledger, digest, self.approval_rule()).await?;
             if let Some(approval) = find_usable_approval(&found, (self.adapters.clock)(), total.number) {
                 return Ok(Some(approval.clone()));

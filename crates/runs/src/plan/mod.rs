@@ -1,6 +1,6 @@
 //! Plans and approvals: a digest identifies what is reviewed, and only that is sent.
 //!
-//! This file contains plans: content, digest, creation, and differences from the current campaign.
+//! This module contains plans: content, digest, creation, and differences from the current campaign.
 
 mod account_rule;
 mod approval;
@@ -92,7 +92,7 @@ pub struct PlannedCampaign {
     pub currency: Option<String>,
 }
 
-/// Options of a plan that determine recipients and hours.
+/// The options of a plan, all of which its digest covers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanOptions {
     /// Only these rows, such as `2-51,60`.
@@ -197,27 +197,28 @@ impl PlannedCampaign {
         note(then.name != brief.name, "`name`");
         note(then.title != brief.title, "`title`");
         note(then.gateway != brief.gateway, "the gateway");
-        let same_gateway = then.gateway == brief.gateway;
-        note(same_gateway && self.addresses != format_addresses(destination), "the gateway's addresses");
-        note(same_gateway && self.account != destination.account_name(), "the gateway's account");
+        let is_same_gateway = then.gateway == brief.gateway;
+        note(is_same_gateway && self.addresses != format_addresses(destination), "the gateway's addresses");
+        note(is_same_gateway && self.account != destination.account_name(), "the gateway's account");
         note(self.options.rows != options.rows, "the option `--rows`");
         note(self.options.limit != options.limit, "the option `--limit`");
         note(self.options.again != options.again, "the option `--again`");
         note(self.options.occurrence != options.occurrence, "the scheduled time");
         note(self.options.tests_to != options.tests_to, "the recipients of test messages");
         note(self.options.hours != options.hours, "the sending hours");
-        note(same_gateway && self.options.countries != options.countries, "`policy.countries` in the profile");
+        note(is_same_gateway && self.options.countries != options.countries, "`policy.countries` in the profile");
         note(self.options.on_in_doubt != options.on_in_doubt, "`delivery.on_in_doubt`");
         note(self.inputs.trims_cells != now.trims_cells, "the handling of spaces around cell values");
-        differences.extend(self.resource_differences(options, same_gateway));
+        differences.extend(self.resource_differences(options, is_same_gateway));
         let list = (self.inputs.recipients_sha256 != now.recipients_sha256).then(|| "the list".to_owned());
         let texts = list_differing_texts(&self.inputs, now);
         // The names of the differing texts are more specific than `CHANGED_TEXTS`.
-        let named = |words: String| match words.as_str() {
+        let name_texts = |words: String| match words.as_str() {
             CHANGED_TEXTS if !texts.is_empty() => texts.clone(),
             _ => vec![words],
         };
-        differences.extend(self.inputs.describe_differences(brief, &now.includes, list).into_iter().flat_map(named));
+        differences
+            .extend(self.inputs.describe_differences(brief, &now.includes, list).into_iter().flat_map(name_texts));
         if differences.is_empty() {
             differences.push("the campaign file".to_owned());
         }
@@ -227,7 +228,7 @@ impl PlannedCampaign {
 
 /// Lists the texts that differ. The list is empty if the message form or the names of the texts differ too.
 fn list_differing_texts(then: &FrozenInputs, now: &FrozenInputs) -> Vec<String> {
-    let texts = |inputs: &FrozenInputs| {
+    let collect_texts = |inputs: &FrozenInputs| {
         let mut texts = Vec::new();
         let form = inputs.brief.content.try_map_texts(|text: &NamedTemplate| {
             texts.push((text.name.clone(), text.source.clone()));
@@ -236,13 +237,14 @@ fn list_differing_texts(then: &FrozenInputs, now: &FrozenInputs) -> Vec<String> 
         texts.extend(inputs.includes.iter().cloned());
         (form, texts)
     };
-    let ((form, before), (other_form, after)): ((Result<MessageContent<()>, ()>, _), _) = (texts(then), texts(now));
-    let names = |texts: &[(String, String)]| texts.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
-    if form != other_form || names(&before) != names(&after) {
+    let ((form, before), (other_form, after)): ((Result<MessageContent<()>, ()>, _), _) =
+        (collect_texts(then), collect_texts(now));
+    let collect_names = |texts: &[(String, String)]| texts.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    if form != other_form || collect_names(&before) != collect_names(&after) {
         return Vec::new();
     }
-    let differ = before.iter().zip(&after).filter(|(then, now)| then.1 != now.1);
-    let mut found: Vec<String> = differ.map(|((name, _), _)| format!("the text `{name}`")).collect();
+    let differing = before.iter().zip(&after).filter(|(then, now)| then.1 != now.1);
+    let mut found: Vec<String> = differing.map(|((name, _), _)| format!("the text `{name}`")).collect();
     found.dedup();
     found
 }
@@ -352,19 +354,20 @@ impl PlannedCampaign {
     /// Describes the programs, URLs and sources that differ from the plan. If the plan is for another gateway, the
     /// resources of the profile are ignored.
     fn resource_differences(&self, now: &PlanOptions, is_same_gateway: bool) -> Vec<String> {
-        let (then, now_used) = (&self.options.resources, &now.resources);
-        let words = |key: &String| format!("the {} `{key}`", ResourceKind::for_key(key).kind_name());
+        let (planned, current) = (&self.options.resources, &now.resources);
+        let describe = |key: &String| format!("the {} `{key}`", ResourceKind::for_key(key).kind_name());
         if self.options.is_from_earlier_version() {
-            let unknown = |key: &&String| now.to_earlier_version().is_none() && !is_covered(key);
-            let not_recorded =
-                |key| format!("{} (which an earlier version of campaign did not record in the plan)", words(key));
-            return now_used.keys().filter(unknown).map(not_recorded).collect();
+            let is_unknown = |key: &&String| now.to_earlier_version().is_none() && !is_covered(key);
+            let describe_unrecorded =
+                |key| format!("{} (which an earlier version of campaign did not record in the plan)", describe(key));
+            return current.keys().filter(is_unknown).map(describe_unrecorded).collect();
         }
-        let mut keys: Vec<&String> = then.keys().chain(now_used.keys()).collect();
+        let mut keys: Vec<&String> = planned.keys().chain(current.keys()).collect();
         keys.sort_unstable();
         keys.dedup();
-        let differs = |key: &&String| then.get(*key) != now_used.get(*key) && (is_same_gateway || !is_profile_key(key));
-        keys.into_iter().filter(differs).map(words).collect()
+        let differs =
+            |key: &&String| planned.get(*key) != current.get(*key) && (is_same_gateway || !is_profile_key(key));
+        keys.into_iter().filter(differs).map(describe).collect()
     }
 }
 
@@ -430,8 +433,8 @@ impl CreatedPlan {
     }
 }
 
-/// Surveys the list of a campaign for recipients without a message, for the unfinished run `open`, or for all recipients
-/// if `again` is set. A ledger that does not contain all sent messages is refused, because the figures would be wrong.
+/// Surveys the list of a campaign for recipients without a message, for the unfinished run `open`, or for all
+/// recipients if `again` is set. A ledger that does not contain all sent messages is refused, because the figures would be wrong.
 async fn survey_for_plan(
     adapters: &Adapters,
     inputs: &Arc<Inputs>,

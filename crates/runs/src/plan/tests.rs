@@ -37,7 +37,7 @@ fn connect(
     JsonApi::new(&GatewayAddress { base_url, ..address.clone() }, endpoint, key, rules)
 }
 
-/// A live campaign to three recipients, whose profile needs an approval above `above`.
+/// A live campaign to three recipients, whose profile requires an approval for more than `above` recipients.
 struct ApprovalWorld {
     world: TestWorld,
     key: PrivateKey,
@@ -270,7 +270,7 @@ async fn another_profile_cannot_replace_an_accounts_approval_rule() {
     assert_eq!(unapproved_counts(fixture.send(RunRequest::default()).await), (3, 0), "the first profile is unchanged");
 }
 
-/// A notification of the campaign.
+/// The campaign key for notifications by a program.
 const NOTIFY: &str = "notify: { command: [notify-send] }\n";
 
 /// An occurrence, and the request of its schedule.
@@ -328,10 +328,10 @@ async fn run_approved_before_an_upgrade_resumes_after_it() {
     let inputs = || fixture.inputs(Some(&occurrence));
     let digest = fixture.store_earlier_plan(inputs(), &request).await;
     fixture.approve(&digest).await.unwrap();
-    let some = RunRequest { limit: Some(1), ..request.clone() };
-    let earlier = fixture.store_earlier_plan(inputs(), &some).await;
+    let limited = RunRequest { limit: Some(1), ..request.clone() };
+    let earlier = fixture.store_earlier_plan(inputs(), &limited).await;
     fixture.approve(&earlier).await.unwrap();
-    assert_eq!(expect_ended(fixture.launch(inputs(), some).await).sent, 1);
+    assert_eq!(expect_ended(fixture.launch(inputs(), limited).await).sent, 1);
     assert_eq!(expect_ended(fixture.launch(inputs(), request).await).sent, 2);
 }
 
