@@ -193,7 +193,7 @@ fn find_included_texts(campaign: &Campaign) -> BTreeMap<String, SourceText> {
     let mut included = BTreeMap::new();
     while let Some(text) = texts.pop() {
         for name in find_included_names(&text) {
-            if included.len() > MAX_INCLUDES || included.contains_key(&name) {
+            if included.len() >= MAX_INCLUDES || included.contains_key(&name) {
                 continue;
             }
             if let Ok((file, text)) = campaign.folders.read_text(&name) {

@@ -398,6 +398,7 @@ impl ForgottenNumbers {
         file.read_to_string(&mut text)?;
         // A last line that a crash cut off is removed.
         let line_start = text.rfind('\n').map_or(0, |end| end + 1);
+        text.truncate(line_start);
         file.set_len(line_start as u64)?;
         file.seek(SeekFrom::End(0))?;
         if line_start == 0 {
@@ -596,6 +597,11 @@ mod tests {
         ForgottenNumbers::add(folder.path(), phone(3)).unwrap();
         let known = ForgottenNumbers::read(folder.path()).unwrap().unwrap();
         assert_eq!([1, 2, 3, 4].map(|last| known.contains(phone(last))), [true, true, true, false]);
+        // The interrupted command is repeated, even if only the line break is missing.
+        let text = std::fs::read_to_string(folder.path().join(FILE)).unwrap();
+        std::fs::write(folder.path().join(FILE), text.trim_end()).unwrap();
+        ForgottenNumbers::add(folder.path(), phone(3)).unwrap();
+        assert!(ForgottenNumbers::read(folder.path()).unwrap().unwrap().contains(phone(3)));
         for damaged in ["", "ab", "zz\n", "ключ\n", &format!("{text}x\n")] {
             std::fs::write(folder.path().join(FILE), damaged).unwrap();
             assert!(ForgottenNumbers::read(folder.path()).is_err(), "{damaged}");

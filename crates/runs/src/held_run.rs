@@ -99,7 +99,7 @@ impl HeldRun {
     /// process took the run, the record of the run stays as it is.
     ///
     /// # Errors
-    /// If the ledger cannot be read or written.
+    /// If another process took the run, or the ledger cannot be read or written.
     pub(super) async fn cancel(mut self) -> Result<ReleasedRun, Error> {
         if self.run.results.is_none() {
             let planned = planned_results_path(self.adapters.ledger.as_ref(), &self.run).await;
@@ -132,6 +132,11 @@ impl HeldRun {
             notifications: Vec::new(),
         };
         ledger.end_run(self.lease, end).await?;
+        // The ledger records no end if the lease was lost, so the other process would send the cancelled rows.
+        let is_cancelled = progress == Some(RunProgress::Cancelled);
+        if is_cancelled && reload_run(ledger, self.run.key).await?.progress != RunProgress::Cancelled {
+            return Err(self.taken_error());
+        }
         RunFigures::compute_and_store(ledger, self.run.key, None).await;
         Ok(ReleasedRun { run, reopened, snapshot, stale_results })
     }

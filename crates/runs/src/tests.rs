@@ -191,6 +191,17 @@ async fn stop_returns_an_error_while_a_process_might_start_sending() {
 }
 
 #[tokio::test]
+async fn cancelling_fails_if_another_process_took_the_run() {
+    let world = TestWorld::new().await;
+    let run = expect_ended(world.launch(None, RunRequest::default(), FixedConsent::yes(), Interrupt::None).await).run;
+    let lock = HeldRun::lock_for_run(&world.adapters, &run).await.unwrap();
+    let held_run = HeldRun::claim(&world.adapters, Arc::clone(&lock), run.clone()).await.unwrap();
+    world.adapters.ledger.claim_run(&lock, run.key).await.unwrap();
+    let cancelled = held_run.cancel().await;
+    assert!(matches!(cancelled, Err(Error::Taken { .. })), "{cancelled:?}");
+}
+
+#[tokio::test]
 async fn run_reads_its_envelopes_only_twice() {
     let ledger = Arc::new(MemoryLedger::new(LedgerContents::default(), Timestamp::now));
     let world = TestWorld::with_ledger(tempfile::tempdir().unwrap(), ledger.clone());

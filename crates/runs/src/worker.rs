@@ -100,7 +100,11 @@ impl Worker {
         let (mut state, mut sending) = (WorkerState::default(), JoinSet::new());
         let mut interrupt = self.interrupt.clone();
         let failed = loop {
-            for run in self.list_open_runs(&state).await? {
+            let open_runs = match self.list_open_runs(&state).await {
+                Ok(runs) => runs,
+                Err(error) => break Some(error),
+            };
+            for run in open_runs {
                 state.sending.insert(run.key);
                 let worker = self.clone();
                 sending.spawn(async move {
@@ -119,7 +123,8 @@ impl Worker {
                 () = tokio::time::sleep(POLL_INTERVAL) => {}
             }
         };
-        // These runs received the signal too and wait for their messages in flight.
+        // Aborting the runs that are being sent would put their messages in flight in doubt. After a signal, which these
+        // runs receive too, they wait only for those messages.
         while let Some(ended) = sending.join_next().await {
             self.record_end(ended, &mut state);
         }
