@@ -119,7 +119,7 @@ fn examples_with_lists() -> Folder {
     folder
 }
 
-/// The output with its durations masked, because they differ between calls.
+/// The output with its durations masked, because they differ each time the command runs.
 fn mask_durations(output: &str) -> String {
     let words: Vec<&str> = output.trim().split(' ').collect();
     let is_time = |at: usize| words.get(at + 1).is_some_and(|next| *next == "s" || next.starts_with("s\n"));
@@ -134,7 +134,8 @@ fn output_on_a_terminal(folder: &Folder, command: &str) -> String {
     screen(&output, 100, false)
 }
 
-/// The commands of a block that a test can run: servers run until they are stopped, and a live gateway is not for tests.
+/// The commands of a block that a test can run. Servers, which do not end by themselves, and commands for a live
+/// gateway are left out.
 fn commands(block: &str) -> impl Iterator<Item = &str> {
     let lines = block.lines().map(|line| line.split(" #").next().unwrap_or(line).trim());
     let servers = ["campaign sandbox", "campaign serve", "campaign connector", "campaign worker"];
@@ -313,18 +314,18 @@ fn channel_table_lists_every_key_of_a_channel() {
     let schema = parse_json(&run_ok(&empty(), &["schema"]));
     let channels = schema["properties"]["channels"]["items"]["anyOf"][0]["properties"].as_object().expect("channels");
     let document = Page::read("docs/channels.md").text;
-    let line = |start: &str| document.lines().find(|line| line.starts_with(start)).unwrap_or_default();
-    let missing = |line: &str, keys: &serde_json::Value| {
+    let find_line = |start: &str| document.lines().find(|line| line.starts_with(start)).unwrap_or_default();
+    let find_missing = |line: &str, keys: &serde_json::Value| {
         let keys = keys.as_object().expect("keys").keys().filter(|key| *key != "fields");
         keys.filter(|key| !line.contains(&format!("`{key}`"))).cloned().collect::<Vec<_>>()
     };
     assert!(channels.len() >= 8, "{channels:?}");
     for (channel, schema) in channels {
-        let missing = missing(line(&format!("| `{channel}` |")), &schema["properties"]);
+        let missing = find_missing(find_line(&format!("| `{channel}` |")), &schema["properties"]);
         assert!(missing.is_empty(), "{channel}: {missing:?}");
     }
     let card = &channels["viber"]["properties"]["carousel"]["items"]["properties"];
-    assert_eq!(missing(line("A `carousel` has"), card), Vec::<String>::new());
+    assert_eq!(find_missing(find_line("A `carousel` has"), card), Vec::<String>::new());
 }
 
 /// Appends the help of a command and of its subcommands as Markdown.

@@ -12,7 +12,7 @@ use crate::support::{
     in_files, note_on_failure, run_sql, unreachable_url, with_ledger,
 };
 
-/// The path of the ledger in a story's folder.
+/// The path of the ledger in the folder of a test.
 const LEDGER: &str = "state/ledger.sqlite";
 
 /// A folder with a campaign that was sent through a sandbox.
@@ -272,12 +272,12 @@ fn report_fits_80_columns_and_needs_no_colour() {
     let _files = in_files();
     let gateway = Gateway::always(Answer::from_request(|_| denied()));
     let sale = campaign().through(&gateway).write();
-    let terminal = |variable: &str| {
+    let run_on_terminal = |variable: &str| {
         let mut command = doctor_command(&sale, &[]);
         command.env(variable, "1").env("TZ", "Europe/Nowhere");
         Terminal::start_on(80, command).finish_with_output().1
     };
-    let (plain, coloured) = (terminal("NO_COLOR"), terminal("CLICOLOR_FORCE"));
+    let (plain, coloured) = (run_on_terminal("NO_COLOR"), run_on_terminal("CLICOLOR_FORCE"));
     for (mark, label) in [("✓", "state folder"), ("!", "time zone"), ("✗", "key"), ("·", "webhook")] {
         assert!(plain.contains(&format!("{mark} {label}")), "no {label} in {plain}");
     }

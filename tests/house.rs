@@ -23,8 +23,8 @@ const CRATES: &[&[&str]] = &[
     &["core", "net"],
 ];
 
-/// The crates that the sandbox may use. It shares no wire types with the client, so that one mistake cannot hide on both
-/// sides. `manifest` reads scenario files. None of these crates knows the contract.
+/// The crates that the sandbox may use. The sandbox shares no wire types with the client, so that one mistake cannot
+/// hide on both sides. `manifest` reads scenario files. None of these crates knows the contract.
 const SANDBOX_MAY_USE: [&str; 3] = ["core", "net", "manifest"];
 
 /// The modules of a crate in layers, from the top. A module uses only modules of lower layers.
@@ -144,7 +144,7 @@ fn first_names(group: &str) -> Vec<String> {
     names
 }
 
-/// Whether `user` may use `used`: only if `used` is in a lower layer.
+/// Whether `user` may use `used`: only if both are the same or `used` is in a lower layer.
 fn may_use(layers: &[&[&str]], user: &str, used: &str) -> bool {
     let layer = |name: &str| layers.iter().position(|layer| layer.contains(&name));
     user == used || layer(user).zip(layer(used)).is_some_and(|(user, used)| used > user)
@@ -251,7 +251,7 @@ fn used_modules_are_found_in_every_path_syntax() {
 }
 
 #[test]
-fn layer_may_use_only_itself_and_lower_layers() {
+fn crate_may_use_only_itself_and_lower_layers() {
     assert!(may_use(CRATES, "campaign", "runs") && may_use(CRATES, "runs", "engine") && may_use(CRATES, "net", "net"));
     assert!(!may_use(CRATES, "engine", "runs") && !may_use(CRATES, "manifest", "content"));
     assert!(!may_use(CRATES, "sandbox", "engine") && !may_use(CRATES, "core", "net"));
@@ -336,11 +336,11 @@ fn documented_test_commands_match_at_least_one_story() {
             let Some((_, rest)) = line.split_once("--test stories ") else { continue };
             let rest = rest.split(['`', '"']).next().unwrap_or_default();
             let (before, after) = rest.split_once("-- ").unwrap_or((rest, ""));
-            let ignored = after.contains("--ignored");
+            let is_ignored = after.contains("--ignored");
             let names = before.split_whitespace().chain(after.split_whitespace());
             for name in names.filter(|name| !name.starts_with('-') && *name != "NAME" && name.parse::<u8>().is_err()) {
                 let mut list = Command::new(std::env::current_exe().expect("this program"));
-                list.args([name, "--list"]).args(ignored.then_some("--ignored"));
+                list.args([name, "--list"]).args(is_ignored.then_some("--ignored"));
                 let listed = String::from_utf8(list.output().expect("the list of tests").stdout).expect("text");
                 commands += 1;
                 assert!(listed.contains(": test\n"), "{document}: no story matches `{name}`");
@@ -576,11 +576,11 @@ fn suggested_commands_are_built_only_with_output_command() {
         let code = without_tests(&text);
         for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
             // A command with arguments can be pasted; a bare one in backticks is only mentioned.
-            let typed = |command: &str| {
+            let is_typed = |command: &str| {
                 let words = format!("campaign {command} ");
                 line.split_once(&words).is_some_and(|(_, rest)| !rest.starts_with("--help"))
             };
-            if line.contains('"') && COMMANDS.iter().any(|command| typed(command)) {
+            if line.contains('"') && COMMANDS.iter().any(|command| is_typed(command)) {
                 found.push(format!("{}: {}", file.display(), line.trim()));
             }
         }

@@ -60,8 +60,8 @@ fn every_init_example_uses_its_texts_in_both_languages() {
     for example in list_examples() {
         let (folder, paths) = with_example(&example);
         let texts: Vec<&String> = paths.iter().filter(|path| path.contains(".uk.") || path.contains(".en.")).collect();
-        let languages = |language: &str| texts.iter().filter(|path| path.contains(language)).count();
-        assert!(languages(".uk.") > 0 && languages(".uk.") == languages(".en."), "{example}: {texts:?}");
+        let count_texts = |language: &str| texts.iter().filter(|path| path.contains(language)).count();
+        assert!(count_texts(".uk.") > 0 && count_texts(".uk.") == count_texts(".en."), "{example}: {texts:?}");
         for path in &texts {
             let text = fs::read_to_string(folder.path(path)).expect("a text");
             let is_ukrainian = text.contains(|c: char| ('а'..='я').contains(&c));

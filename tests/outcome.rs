@@ -101,13 +101,13 @@ fn rejected_recipient_counts_only_after_a_message_was_sent() {
     assert_eq!(rejected_rows.len(), 2, "{:?}", folder.results().states());
     let purchases = rejected_rows.iter().map(|row| format!("{:.3},+{}\n", Timestamp::now(), phone(*row)));
     folder.write("bought.csv", &format!("at,phone\n{}", purchases.collect::<String>()));
-    let figures = || {
+    let read_figures = || {
         let output =
             folder.campaign(&["outcome", "sale", "--file", "bought.csv", "--at", "at", "--json"]).exits(0).json();
         (output["sent"][0]["people"].as_u64(), output["sent"][0]["bought"].as_u64(), output["waiting"].as_u64())
     };
-    assert_eq!(figures(), (Some(4), Some(0), Some(0)), "rejected messages were not sent");
+    assert_eq!(read_figures(), (Some(4), Some(0), Some(0)), "rejected messages were not sent");
     std::thread::sleep(std::time::Duration::from_millis(20));
     folder.run(&[]).exits(0);
-    assert_eq!(figures(), (Some(6), Some(0), Some(0)), "the purchases came before the messages");
+    assert_eq!(read_figures(), (Some(6), Some(0), Some(0)), "the purchases came before the messages");
 }

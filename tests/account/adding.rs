@@ -22,9 +22,9 @@ fn account_payload(operation: &Value) -> Value {
 /// Runs the binary with this standard input.
 fn run_with_input(folder: &Folder, arguments: &[&str], input: &str) -> Finished {
     folder.write("input", input);
-    let out = |name: &str| File::create(folder.path(name)).expect("a file");
+    let create = |name: &str| File::create(folder.path(name)).expect("a file");
     let input = File::open(folder.path("input")).expect("a file");
-    let process = Process::start_on(folder.command(arguments), [input, out("stdout"), out("stderr")]);
+    let process = Process::start_on(folder.command(arguments), [input, create("stdout"), create("stderr")]);
     let mut finished = process.finish();
     let read = |name: &str| fs::read_to_string(folder.path(name)).expect("a file");
     (finished.stdout, finished.stderr) = (read("stdout"), read("stderr"));

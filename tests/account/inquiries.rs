@@ -71,7 +71,6 @@ type Failure = (&'static str, fn() -> Answer, i32, &'static str);
 
 #[test]
 fn each_failure_has_an_exit_code_and_reason_but_shows_no_key() {
-    let page = |status| Answer::status_with(status, &["Retry-After: 120"]);
     let cases: [Failure; 7] = [
         ("the key", || Answer::rejection("Access denied"), 7, "the profile `local` reads the key from"),
         ("the envelope", || Answer::rejection("Invalid message type"), 3, "`Invalid message type`"),
@@ -92,7 +91,7 @@ fn each_failure_has_an_exit_code_and_reason_but_shows_no_key() {
         assert!(output["error"].as_str().is_some_and(|error| error.contains(words)), "{output}");
         assert_eq!(gateway.requests().len(), 2, "each command sends one request");
     }
-    let gateway = Gateway::always(page(429));
+    let gateway = Gateway::always(Answer::status_with(429, &["Retry-After: 120"]));
     let folder = folder(&gateway);
     folder.campaign(&["gateway", "senders"]).exits(5).says("HTTP 429").says("slow down for 120 s");
 }

@@ -90,7 +90,7 @@ fn live_run_checks_the_gateway_first_and_needs_an_answer() {
 }
 
 #[test]
-fn run_on_loopback_needs_no_confirmation() {
+fn loopback_run_needs_no_confirmation_or_account_check() {
     let gateway = Gateway::accepting();
     let sale = sale(&gateway, "Stranger", "{ sms: 1000000 }");
     sale.run(&[]).exits(0);

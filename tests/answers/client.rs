@@ -53,7 +53,7 @@ fn connection_closed_before_the_request_loses_nothing() {
 
 #[test]
 fn idle_connection_is_not_reused_after_a_second() {
-    let connections = |rate: &str| {
+    let count_connections = |rate: &str| {
         let keep_alive = script(|wire| {
             while let Ok(request) = wire.read() {
                 wire.write(&answer(OK, &[], &body(&request)))?;
@@ -65,7 +65,7 @@ fn idle_connection_is_not_reused_after_a_second() {
         sale.run(&[]).exits(0);
         gateway.connections()
     };
-    assert_eq!((connections("rate: 100000/s"), connections("rate: 40/min")), (1, 2));
+    assert_eq!((count_connections("rate: 100000/s"), count_connections("rate: 40/min")), (1, 2));
 }
 
 #[test]

@@ -36,9 +36,9 @@ fn assert_results_match_messages(gateway: &ScriptedGateway, sale: &Folder) {
     once.dedup();
     assert_eq!(once.len(), executed.len(), "duplicate messages: {executed:?}");
     for (row, state) in (2..).zip(states(sale).chars()) {
-        let got = executed.contains(&phone(row));
-        assert!(state != 'a' || got, "row {row} is accepted but was not executed");
-        assert!(state != 'p' && state != 'r' || !got, "row {row} is shown as unsent but was executed");
+        let was_executed = executed.contains(&phone(row));
+        assert!(state != 'a' || was_executed, "row {row} is accepted but was not executed");
+        assert!(state != 'p' && state != 'r' || !was_executed, "row {row} is shown as unsent but was executed");
     }
 }
 
@@ -277,9 +277,9 @@ fn run_with_cut_answer(bytes: usize, asynchronous: bool) -> bool {
         let request = wire.read()?;
         let full_answer = complete_answer(&request);
         // An asynchronous run also asks for the status of its first message; that request is not an envelope.
-        let second = !request.is_status_inquiry() && sends.fetch_add(1, Ordering::SeqCst) == 1;
-        let end = if second { bytes.min(full_answer.len()) } else { full_answer.len() };
-        answer_was_complete.fetch_or(second && end == full_answer.len(), Ordering::SeqCst);
+        let is_second = !request.is_status_inquiry() && sends.fetch_add(1, Ordering::SeqCst) == 1;
+        let end = if is_second { bytes.min(full_answer.len()) } else { full_answer.len() };
+        answer_was_complete.fetch_or(is_second && end == full_answer.len(), Ordering::SeqCst);
         wire.write(&full_answer[..end])?;
         wire.end_and_wait()
     });

@@ -100,16 +100,16 @@ fn messages_proven_by_receipts_count_towards_limits_and_caps() {
     let sent = operations(&gateway);
     let resolve = ["resolve", "sale", "--all", "--as", "not-sent", "--i-accept-duplicates", "1"];
     hooked.sale.campaign(&resolve).exits(3);
-    let money = || {
+    let read_money = || {
         let money = hooked.sale.campaign(&["report", "sale", "--json"]).json()["figures"]["money"].clone();
         [&money["used_at_most"], &money["given_back"]].map(Value::as_f64)
     };
-    assert_eq!(money(), [Some(1.6), Some(1.6)]);
+    assert_eq!(read_money(), [Some(1.6), Some(1.6)]);
     for (operation, status) in [(&sent[1], "DELIVERED"), (&sent[2], "READ")] {
         assert_eq!(hooked.post(operation, &json!({"success": true, "status": status, "type": "sms"}).to_string()), 200);
     }
     assert_eq!(hooked.results().states(), ["accepted", "delivered", "read", "accepted"]);
-    assert_eq!(money(), [Some(3.2), Some(0.0)]);
+    assert_eq!(read_money(), [Some(3.2), Some(0.0)]);
     // The messages of the first edition count towards the cap.
     let list = std::fs::read_to_string(hooked.sale.path("sale.csv")).expect("a list");
     hooked.sale.write("sale.csv", &format!("{list}{},New\n", phone(9)));

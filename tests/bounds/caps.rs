@@ -99,7 +99,7 @@ fn limit_of_a_resumed_run_counts_only_sent_messages() {
     sale.campaign(&["suppress", "add", &format!("+{}", phone(6))]).exits(0);
     sale.run(&["--limit", "3"]).exits(0);
     assert_eq!(gateway.phones(), [2, 3, 4, 5, 7, 8, 9].map(phone));
-    // The rows that were held back are skipped by the call that has no limit.
+    // A run without a limit records the capped and opted-out rows as skipped.
     let report = sale.run(&["--json"]).exits(0).json();
     assert_eq!(report["counts"], json!({ "accepted": 7, "skipped": 3 }));
     assert_eq!(gateway.phones()[7..], [10, 11].map(phone));
@@ -143,7 +143,7 @@ fn caps_count_messages_in_doubt_but_not_rejected_ones() {
 }
 
 #[test]
-fn rehearsal_does_not_count_towards_a_cap() {
+fn invalid_cap_is_refused_and_rehearsals_do_not_count() {
     let gateway = Gateway::accepting();
     for wrong in ["2", "0/7d", "2/7", "often/7d", "2/900d"] {
         let sale = ten_recipients(&gateway).delivery(&format!("cap: {wrong}")).write();

@@ -24,8 +24,7 @@ fn retry_later(sale: &Folder, clock: &Clock, hours: u64) -> Finished {
     Process::start(sale.command_after(&clock.set_to(moment), &["retry", "sale", "--json"])).finish()
 }
 
-/// Checks that a retry sends nothing and reports this reason for the two rejected rows, even if it is
-/// repeated.
+/// Checks that a retry sends nothing and reports this reason for the two rejected rows, even if it is repeated.
 #[track_caller]
 fn assert_skipped(reason: &str, retry: impl Fn() -> Finished) {
     for _ in 0..2 {

@@ -126,19 +126,19 @@ fn example_links_cause_a_warning_only_for_a_live_gateway() {
         .through(&gateway)
         .profile("rate: 100/s")
         .write();
-    let rules = || {
+    let find_example_links = || {
         let output = sale.campaign(&["check", "sale.yaml", "--json"]).json();
         let findings = output["findings"].as_array().expect("findings").clone();
         findings.into_iter().filter(|finding| finding["rule"] == "example-link").collect::<Vec<_>>()
     };
-    assert!(rules().is_empty(), "a gateway on this machine");
+    assert!(find_example_links().is_empty(), "a gateway on this machine");
     sale.replace("gateways.yaml", &gateway.base_url(), "https://gateway.olena.ua");
-    let [found] = <[serde_json::Value; 1]>::try_from(rules()).expect("one finding");
+    let [found] = <[serde_json::Value; 1]>::try_from(find_example_links()).expect("one finding");
     assert_eq!((&found["severity"], &found["line"]), (&"warning".into(), &7.into()), "{found}");
     let message = found["message"].as_str().expect("a message");
     assert_eq!(message, "`shop.example` and `www.example.com` are example domains, so the links do not work");
     sale.replace("gateways.yaml", "https://gateway.olena.ua", "https://gateway.example");
-    assert!(rules().is_empty(), "an example gateway");
+    assert!(find_example_links().is_empty(), "an example gateway");
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn campaign_with_rejections() -> Folder {
 }
 
 #[test]
-fn help_lists_every_command_and_each_has_its_own_help() {
+fn help_lists_commands_and_each_command_has_its_own_help() {
     let folder = Folder::new(false);
     let help = folder.campaign(&["--help"]).exits(0);
     for command in COMMANDS {
@@ -48,7 +48,7 @@ fn suggested_next_command_works_from_any_folder() {
     let gateway = Gateway::answering([Answer::Accept, Answer::Accept, refused]);
     let sale = campaign().through(&gateway).write();
     sale.run(&["--limit", "1"]).exits(0);
-    let elsewhere = |arguments: &[&str]| {
+    let run_elsewhere = |arguments: &[&str]| {
         let mut command = sale.command(arguments);
         command.current_dir(sale.path("results"));
         Process::start(command).finish()
@@ -56,22 +56,25 @@ fn suggested_next_command_works_from_any_folder() {
     sale.campaign(&["status", "sale"]).exits(5).says("next: campaign run sale.yaml --gateway local\n");
     let path = sale.path("sale.yaml").canonicalize().expect("a path");
     let next = format!("next: campaign run {} --gateway local\n", path.display());
-    elsewhere(&["status", "sale"]).exits(5).says(&next);
-    elsewhere(&["run", path.to_str().expect("a path"), "--gateway", "local", "--keep-going"]).exits(3);
-    elsewhere(&["retry", "sale"]).exits(0).says("next: campaign status sale@1");
+    run_elsewhere(&["status", "sale"]).exits(5).says(&next);
+    run_elsewhere(&["run", path.to_str().expect("a path"), "--gateway", "local", "--keep-going"]).exits(3);
+    run_elsewhere(&["retry", "sale"]).exits(0).says("next: campaign status sale@1");
 }
 
 #[test]
 fn results_can_be_printed_filtered_and_written_again() {
     let sale = campaign_with_rejections();
-    let out = |arguments: &[&str]| {
+    let print_results = |arguments: &[&str]| {
         let output = sale.campaign(&[&["results", "sale", "--out", "-"], arguments].concat()).exits(0);
         Results::parse(&output.stdout)
     };
-    assert_eq!(out(&[]).rows, sale.results().rows);
-    assert_eq!(out(&["--state", "rejected"]).column("to"), [phone(5), phone(10)].map(|phone| phone.to_string()));
-    assert_eq!(out(&["--state", "rejected,accepted"]).rows.len(), 10);
-    assert_eq!(out(&["--state", "in_doubt"]).rows.len(), 0);
+    assert_eq!(print_results(&[]).rows, sale.results().rows);
+    assert_eq!(
+        print_results(&["--state", "rejected"]).column("to"),
+        [phone(5), phone(10)].map(|phone| phone.to_string())
+    );
+    assert_eq!(print_results(&["--state", "rejected,accepted"]).rows.len(), 10);
+    assert_eq!(print_results(&["--state", "in_doubt"]).rows.len(), 0);
     std::fs::remove_file(sale.results_file()).expect("removed");
     sale.campaign(&["results", "sale@1"]).exits(0);
     assert_eq!(sale.results().rows.len(), 10);
@@ -149,7 +152,7 @@ fn read_only_commands_create_no_files() {
 }
 
 #[test]
-fn schema_has_every_key_of_a_campaign() {
+fn schema_has_the_main_keys_of_a_campaign() {
     let schema = Folder::new(false).campaign(&["schema"]).exits(0).json();
     for key in ["name", "gateway", "endpoint", "recipients", "vars", "channels", "delivery", "results"] {
         assert!(schema["properties"][key].is_object(), "{key}: {schema}");
@@ -297,15 +300,15 @@ fn live_runs_are_listed_first_and_times_are_local() {
     sale.run(&["--gateway", "sandbox"]).exits(0);
     sale.run(&[]).exits(0);
     sale.run(&["--again", "3"]).exits(0);
-    let listed = |arguments: &[&str]| {
+    let list_runs = |arguments: &[&str]| {
         let output = sale.campaign(&[&["status"], arguments].concat()).exits(0).stdout;
         let runs = output.lines().filter_map(|line| line.split_whitespace().next().filter(|run| run.contains('@')));
         (runs.map(str::to_owned).collect::<Vec<_>>(), output)
     };
-    let (runs, output) = listed(&[]);
+    let (runs, output) = list_runs(&[]);
     assert_eq!(runs, ["sale@2", "sale@3", "sale@1"], "{output}");
     assert!(!output.contains('Z'), "times are in this computer's time zone: {output}");
-    assert_eq!(listed(&["--all"]).0, ["sale@2", "sale@3", "sale@1"]);
+    assert_eq!(list_runs(&["--all"]).0, ["sale@2", "sale@3", "sale@1"]);
 }
 
 #[test]

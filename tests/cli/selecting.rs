@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, Folder, Gateway, Results, accepted, campaign, phone, rejected};
 
-/// Creates a run with eight recipients: rows 3 and 6 have no route, row 4 has an invalid number.
+/// Creates a run with eight recipients. The gateway rejects rows 3 and 6 (no route) and row 4 (invalid number).
 fn run_with_errors() -> (Gateway, Folder) {
     let gateway = Gateway::always(Answer::items(|operation| match operation["phone"].as_u64() {
         Some(number) if [phone(3), phone(6)].contains(&number) => rejected(operation, "No route"),
@@ -75,16 +75,16 @@ fn selectors_narrow_the_messages_found_for_a_number() {
     let (_gateway, sale) = run_with_errors();
     sale.run(&["--again", "8", "--keep-going"]).exits(3);
     let number = format!("+{}", phone(3));
-    let rows = |selectors: &[&str]| {
+    let count_found = |selectors: &[&str]| {
         let output = sale.campaign(&[&["find", "--json"], selectors].concat()).exits(0).json();
         output["runs"].as_array().expect("runs").len()
     };
-    assert_eq!(rows(&[&number]), 2);
-    assert_eq!(rows(&["--to", &number]), 2);
-    assert_eq!(rows(&[&number, "--state", "rejected", "--error", "no route"]), 2);
-    assert_eq!(rows(&[&number, "--state", "accepted"]), 0);
-    assert_eq!(rows(&[&number, "--channel", "sms", "--rows", "3"]), 2);
-    assert_eq!(rows(&[&number, "--rows", "4"]), 0);
+    assert_eq!(count_found(&[&number]), 2);
+    assert_eq!(count_found(&["--to", &number]), 2);
+    assert_eq!(count_found(&[&number, "--state", "rejected", "--error", "no route"]), 2);
+    assert_eq!(count_found(&[&number, "--state", "accepted"]), 0);
+    assert_eq!(count_found(&[&number, "--channel", "sms", "--rows", "3"]), 2);
+    assert_eq!(count_found(&[&number, "--rows", "4"]), 0);
     sale.campaign(&["find", &number, "--state", "accepted"]).exits(0).says("no messages match this selection");
 }
 

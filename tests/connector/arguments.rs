@@ -12,7 +12,7 @@ fn raw_call(tool: &str, arguments: &str) -> String {
 }
 
 /// Returns the answers over HTTP, after checking that stdio gives the same answers.
-fn ask_over_both(gateway: &Gateway, options: &[&str], messages: &[String]) -> Vec<Value> {
+fn ask_over_both_transports(gateway: &Gateway, options: &[&str], messages: &[String]) -> Vec<Value> {
     let connector = Connector::start(gateway, options);
     let mut client = Conversation::start_in(folder_with_profile(gateway, &format!("env: {KEY_VARIABLE}")), options);
     let answers = messages.iter().map(|message| {
@@ -41,7 +41,7 @@ fn whole_floats_are_integers_in_every_preview() {
     let accepted = ["3600.0", "3.6e3", "3600"];
     let refused = ["3600.5", "1e300", "-0.0", "9007199254740993", "\"3600\"", "59", "true"];
     let messages: Vec<String> = accepted.into_iter().chain(refused).map(viber).collect();
-    let answers = ask_over_both(&gateway, &["--allow-send"], &messages);
+    let answers = ask_over_both_transports(&gateway, &["--allow-send"], &messages);
     for answer in &answers[..accepted.len()] {
         let refusal = parse_result(&answer["result"]);
         let expected = json!({
@@ -122,12 +122,13 @@ fn repeated_members_of_a_call_are_refused_at_any_depth() {
     let repeated = messages[0].replace(r#""phone": 380501234568, "#, "");
     messages.push(repeated.replace(r#""name":"send_sms""#, r#""name":"balance","name":"send_sms""#));
     messages.push(repeated.replace(r#""params":"#, r#""params":{},"params":"#));
-    for answer in ask_over_both(&gateway, &["--allow-send"], &messages) {
+    for answer in ask_over_both_transports(&gateway, &["--allow-send"], &messages) {
         assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(7), &json!(-32600)), "{answer}");
         let words = answer["error"]["message"].as_str().expect("words");
         assert!(words.ends_with("appears twice"), "{words}");
     }
-    let two_ids = ask_over_both(&gateway, &[], &[r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#.to_owned()]);
+    let two_ids =
+        ask_over_both_transports(&gateway, &[], &[r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#.to_owned()]);
     assert_eq!((&two_ids[0]["id"], &two_ids[0]["error"]["code"]), (&json!(null), &json!(-32600)));
     assert!(gateway.requests().is_empty());
 }
@@ -148,7 +149,7 @@ fn null_counts_as_absent_and_confirms_nothing() {
         .replace('\n', " "),
         raw_call("send_sms", r#"{"phone": null, "text": "Hi", "sender": "OlenaCo", "hook": null}"#),
     ];
-    let answers = ask_over_both(&gateway, &["--allow-send"], &messages);
+    let answers = ask_over_both_transports(&gateway, &["--allow-send"], &messages);
     assert_eq!(answers[0]["result"], json!({}));
     assert_eq!(parse_result(&answers[1]["result"])["amount"], 7);
     assert!(problems(&answers[2]).len() >= 3, "{}", answers[2]);
@@ -181,8 +182,8 @@ fn invalid_phone_is_explained_without_showing_the_number() {
         table.iter().map(|(phone, _)| tool_call("lookup_number", &json!({ "phone": phone }))).collect();
     let sms = |phone| tool_call("send_sms", &json!({ "phone": phone, "text": "Hi", "sender": "OlenaCo" }));
     let previews: Vec<String> = table.iter().map(|(phone, _)| sms(phone)).collect();
-    let lookups = ask_over_both(&gateway, &["--allow-send"], &lookups);
-    let previews = ask_over_both(&gateway, &["--allow-send"], &previews);
+    let lookups = ask_over_both_transports(&gateway, &["--allow-send"], &lookups);
+    let previews = ask_over_both_transports(&gateway, &["--allow-send"], &previews);
     for ((_, words), (lookup, preview)) in table.iter().zip(lookups.iter().zip(&previews)) {
         let error = parse_result(&lookup["result"]);
         assert_eq!(error["code"], "invalid_argument");

@@ -37,22 +37,24 @@ fn connector(folder: Folder) -> Connector {
 #[test]
 fn campaign_tools_need_the_campaigns_option_and_come_last() {
     let gateway = Gateway::accepting();
-    let names = |connector: &Connector| -> Vec<String> {
+    let list_tool_names = |connector: &Connector| -> Vec<String> {
         let listed = connector.post(&[], r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#).json();
         let tools = listed["result"]["tools"].as_array().expect("tools").clone();
         tools.iter().map(|tool| tool["name"].as_str().expect("a name").to_owned()).collect()
     };
     let without_campaigns = Connector::start_in(campaigns_folder(&gateway), &[]);
-    assert_eq!(names(&without_campaigns).len(), ACCOUNT_TOOLS);
+    assert_eq!(list_tool_names(&without_campaigns).len(), ACCOUNT_TOOLS);
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_campaigns"}}"#;
     assert_eq!(without_campaigns.post(&[], call).json()["error"]["message"], "Unknown tool");
-    let tools = names(&connector(campaigns_folder(&gateway)));
+    let tools = list_tool_names(&connector(campaigns_folder(&gateway)));
     assert_eq!((tools.len(), &tools[ACCOUNT_TOOLS..]), (ACCOUNT_TOOLS + TOOLS.len(), &TOOLS.map(str::to_owned)[..]));
     // Sending also needs the operator's `--allow-send`.
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_campaign"}}"#;
     assert_eq!(connector(campaigns_folder(&gateway)).post(&[], call).json()["error"]["message"], "Unknown tool");
-    let all_tools =
-        names(&Connector::start_in(campaigns_folder(&gateway), &["--campaigns", "campaigns", "--allow-send"]));
+    let all_tools = list_tool_names(&Connector::start_in(
+        campaigns_folder(&gateway),
+        &["--campaigns", "campaigns", "--allow-send"],
+    ));
     assert_eq!((all_tools.len(), all_tools.last().map(String::as_str)), (11 + TOOLS.len() + 1, Some("run_campaign")));
     for argument in ["nowhere", "gateways.yaml"] {
         campaigns_folder(&gateway).campaign(&["connector", "--campaigns", argument]).exits(2).says(argument);

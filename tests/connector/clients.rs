@@ -30,8 +30,11 @@ fn rmcp_http_client_calls_tools_in_both_lifecycle_modes() {
             for tool in &tools {
                 let annotations = tool.annotations.as_ref().expect("annotations");
                 // A lookup costs money, so it is not read-only.
-                let reads = tool.name != "lookup_number";
-                assert_eq!((annotations.read_only_hint, annotations.destructive_hint), (Some(reads), Some(false)));
+                let is_read_only = tool.name != "lookup_number";
+                assert_eq!(
+                    (annotations.read_only_hint, annotations.destructive_hint),
+                    (Some(is_read_only), Some(false))
+                );
             }
             let result = client.call_tool(CallToolRequestParams::new("balance")).await.expect("a result");
             let balance = result.structured_content.expect("a structured result");

@@ -45,7 +45,7 @@ fn client_entry_names_the_address_of_the_connector() {
         let entry: Value = serde_json::from_str(&printed.stdout).expect("JSON");
         assert_eq!(entry["url"], url, "{arguments:?}");
     }
-    // The port is chosen at each start, so an entry with it would soon be wrong.
+    // With port 0, the system chooses another port at each start, so an entry would soon be wrong.
     folder.campaign(&["connector", "--print-config", "--listen", "127.0.0.1:0"]).exits(2).says("--listen");
     folder.campaign(&["connector", "--client", "claude"]).exits(2).says("--print-config");
 }

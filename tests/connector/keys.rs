@@ -98,8 +98,8 @@ fn preview_says_why_it_could_not_check_the_key() {
 fn message_with_a_revoked_key_keeps_its_row_but_uses_no_quota() {
     // The key is revoked between the key check and the message.
     let gateway = Gateway::always(Answer::from_request(|request| {
-        let revoked = request.json()["auth"] == "revoked" && !request.is_balance_check();
-        if revoked { denied() } else { accepted_envelope(request) }
+        let is_revoked = request.json()["auth"] == "revoked" && !request.is_balance_check();
+        if is_revoked { denied() } else { accepted_envelope(request) }
     }));
     let connector = Connector::start(&gateway, &["--allow-send", "--max-sends-per-hour", "1"]);
     let [(sms, message), ..] = calls();
@@ -114,7 +114,7 @@ fn message_with_a_revoked_key_keeps_its_row_but_uses_no_quota() {
     assert_eq!(parse_result(&connector.call(sms, &other))["accepted"], true);
     other["id"] = json!(9);
     other["text"] = json!("Ho");
-    assert_eq!(parse_result(&connector.call(sms, &other))["code"], "rate_limited", "the sent one counts");
+    assert_eq!(parse_result(&connector.call(sms, &other))["code"], "rate_limited", "the sent message counts");
     let status = connector.folder.campaign(&["status", "assistant.message", "--json"]).json();
     assert_eq!(status["counts"].as_object().map(serde_json::Map::len), Some(2), "{status}");
 }

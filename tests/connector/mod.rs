@@ -32,7 +32,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Finished, Folder, KEY, KEY_VARIABLE, Process, Reachable, until};
 
-/// Command and options that every connector starts with.
+/// Command and options that every connector over HTTP starts with.
 const LISTEN: [&str; 4] = ["connector", "--listen", "127.0.0.1:0", "--json"];
 
 /// The maximum wait for an answer.

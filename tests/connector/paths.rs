@@ -105,8 +105,8 @@ fn calls() -> [(&'static str, Value); 5] {
     ]
 }
 
-/// Fails unless the combinations of a key and a path form, each `step`-th from the one at `first`, are refused in the
-/// same words for all entries outside.
+/// Fails unless every `step`-th combination of a key and a path form, starting at index `first`, is refused in the same
+/// words for all entries outside the folder.
 fn assert_all_refused(campaigns: &Path, first: usize, step: usize, mut call: impl FnMut(&str, &Value) -> Value) {
     let root = campaigns.parent().expect("a folder").canonicalize().expect("a folder").display().to_string();
     let combinations = KEYS.into_iter().flat_map(|key| PATH_FORMS.map(|form| (key, form)));
@@ -135,12 +135,12 @@ fn assert_refused((tool, key, path): (&str, &str, &str), result: &Value) {
     let mentions_outside = |words: &str| words.contains("outside the ") || words.contains("outside its folder");
     let document = parse_result(result);
     // Includes are read together with the list, which is not read when campaigns are listed or when a run has no plan.
-    let included = key == "include";
+    let is_include = key == "include";
     match tool {
         "list_campaigns" => {
             let items = document["items"].as_array().expect("items");
             let item = items.iter().find(|item| item["file"] == FILE).expect("the campaign");
-            assert!(included || item["errors"].as_u64() > Some(0), "{key} {path}: {item}");
+            assert!(is_include || item["errors"].as_u64() > Some(0), "{key} {path}: {item}");
         }
         "check_campaign" => {
             let findings = document["findings"].as_array().expect("findings");
@@ -152,9 +152,9 @@ fn assert_refused((tool, key, path): (&str, &str, &str), result: &Value) {
         _ => {
             let error = document["error"].as_str().unwrap_or_default();
             assert_eq!(document["code"], "campaign_refused", "{tool} {key} {path}: {text}");
-            let unplanned = tool == "run_campaign" && included && error.contains("there is no plan");
+            let is_unplanned = tool == "run_campaign" && is_include && error.contains("there is no plan");
             let has_location = error.contains(&format!("{FILE}:"));
-            assert!(unplanned || mentions_outside(error) && has_location, "{tool} {key} {path}: {error}");
+            assert!(is_unplanned || mentions_outside(error) && has_location, "{tool} {key} {path}: {error}");
         }
     }
 }
@@ -173,17 +173,17 @@ const SAMPLE: usize = 5;
 
 #[test]
 fn no_campaign_key_reads_a_file_outside_the_folder_over_stdio() {
-    refuse_over_stdio(2, SAMPLE);
+    assert_refused_over_stdio(2, SAMPLE);
 }
 
 #[test]
 #[ignore = "takes ten seconds"]
 fn no_campaign_key_with_any_path_form_reads_a_file_outside() {
-    refuse_over_stdio(0, 1);
+    assert_refused_over_stdio(0, 1);
 }
 
 /// Fails unless these combinations are refused over standard input and output.
-fn refuse_over_stdio(first: usize, step: usize) {
+fn assert_refused_over_stdio(first: usize, step: usize) {
     let folder = folder_with_entries_outside();
     let campaigns = folder.path("campaigns");
     let mut client = Conversation::start_in(folder, &["--campaigns", "campaigns", "--allow-send"]);

@@ -153,11 +153,11 @@ fn run_without_recipients_does_not_start() {
     let _files = in_files();
     let numbers: Vec<String> = (2..5).map(|row| format!("+{}", phone(row))).collect();
     for start in TRANSPORTS {
-        for suppressed in [false, true] {
+        for all_suppressed in [false, true] {
             let gateway = Gateway::accepting();
             let folder = campaigns_folder_with_top(&gateway, "notify: { url: { file: nowhere.url } }\n");
             folder.replace("gateways.yaml", "local:\n", PROFILE_COMMAND);
-            if suppressed {
+            if all_suppressed {
                 for number in &numbers {
                     folder.campaign(&["suppress", "add", number]).exits(0);
                 }

@@ -5,6 +5,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
+use super::secrets::{contains_marker, list_files};
 use super::stdio::Conversation;
 use super::{Connector, LISTEN, folder_with_profile, parse_result, tool_call};
 use crate::support::{Answer, Clock, Folder, Gateway, KEY_VARIABLE, in_files};
@@ -112,17 +113,8 @@ fn repeat_detection_does_not_store_the_text() {
     assert_eq!(send(&connector, "marker-of-a-text"), "accepted");
     let (ended, folder) = connector.finish_with_folder();
     ended.exits(0);
-    let mut files = vec![folder.path("state")];
-    while let Some(path) = files.pop() {
-        match path.is_dir() {
-            true => {
-                files.extend(std::fs::read_dir(&path).expect("a folder").map(|entry| entry.expect("an entry").path()))
-            }
-            false => {
-                let bytes = std::fs::read(&path).expect("a file");
-                let has = |text: &[u8]| bytes.windows(text.len()).any(|window| window == text);
-                assert!(!has(b"marker-of-a-text"), "{}", path.display());
-            }
-        }
+    for file in list_files(&folder.path("state")) {
+        let bytes = std::fs::read(&file).expect("a file");
+        assert!(!contains_marker(&bytes, "marker-of-a-text"), "{}", file.display());
     }
 }

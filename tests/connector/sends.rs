@@ -26,7 +26,7 @@ fn sending_connector(gateway: &impl Reachable) -> Connector {
     Connector::start(gateway, &["--allow-send"])
 }
 
-/// Returns the code and the message of an error.
+/// Returns the code of an error and the whole error object.
 fn parse_error(result: &Value) -> (Value, Value) {
     let error = parse_result(result);
     assert_eq!((&result["isError"], result.get("structuredContent")), (&json!(true), None), "{result}");
@@ -370,8 +370,9 @@ fn any_value() -> impl Strategy<Value = Value> {
 /// Generates arguments, including those of a message that only lacks the confirmation.
 fn any_arguments() -> impl Strategy<Value = Value> {
     let keys = "phone|text|sender|id|repeat|confirm|channels|sms|viber_type|image|name|Confirm|hook";
-    (prop::collection::btree_map(keys, any_value(), 0..8), any::<bool>())
-        .prop_map(|(members, complete)| if complete { with_members(&sms(), json!(members)) } else { json!(members) })
+    (prop::collection::btree_map(keys, any_value(), 0..8), any::<bool>()).prop_map(|(members, is_complete)| {
+        if is_complete { with_members(&sms(), json!(members)) } else { json!(members) }
+    })
 }
 
 #[test]

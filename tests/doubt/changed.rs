@@ -74,7 +74,7 @@ fn list_changed_before_resuming_is_refused_and_results_remain() {
 
 #[test]
 fn list_changed_while_sending_changes_nothing_in_the_run() {
-    for (name, change) in LIST_CHANGES.into_iter().chain([("deleted", delete_list as fn(&Folder))]) {
+    for (name, change) in LIST_CHANGES.into_iter().chain([("deleted", delete_inputs as fn(&Folder))]) {
         let _case = note_on_failure(format!("case: {name}"));
         let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
         let sale = campaign().to(10).batches_of(3).one_at_a_time().through(&gateway).write();
@@ -91,7 +91,7 @@ fn list_changed_while_sending_changes_nothing_in_the_run() {
     }
 }
 
-fn delete_list(sale: &Folder) {
+fn delete_inputs(sale: &Folder) {
     for name in ["sale.csv", "sale.yaml"] {
         std::fs::remove_file(sale.path(name)).expect("removed");
     }

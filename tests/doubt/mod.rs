@@ -141,7 +141,7 @@ fn with_runtime(action: impl Future<Output = ()>) {
 struct Memory {
     accepted_ids: Arc<Mutex<BTreeSet<u64>>>,
     /// Whether the gateway denies its messages for now.
-    hidden: Arc<Mutex<bool>>,
+    is_hidden: Arc<Mutex<bool>>,
 }
 
 impl Memory {
@@ -172,15 +172,15 @@ impl Memory {
     }
 
     /// Sets whether the gateway denies its messages.
-    fn set_hidden(&self, hidden: bool) {
-        *self.hidden.lock().expect("the memory") = hidden;
+    fn set_hidden(&self, is_hidden: bool) {
+        *self.is_hidden.lock().expect("the memory") = is_hidden;
     }
 
     /// Answers a status query for a message.
     fn answer_query(&self, query: &Value) -> Value {
         let id = query["id"].as_u64().expect("an id");
-        let known = self.accepted_ids.lock().expect("the memory").contains(&id);
-        if known && !*self.hidden.lock().expect("the memory") {
+        let is_known = self.accepted_ids.lock().expect("the memory").contains(&id);
+        if is_known && !*self.is_hidden.lock().expect("the memory") {
             accepted(query)
         } else {
             json!({ "success": false, "error": "no such message", "data": { "id": id } })

@@ -112,7 +112,7 @@ fn symlinked_state_folder_uses_the_same_ledger() {
     assert_once_each(&gateway, 2..12);
 }
 
-/// Deletes the lock of a campaign that another process holds.
+/// Removes the lock that another process holds on a campaign: deletes its file, or expires it in a database.
 fn remove_lock(sale: &Folder) {
     if sale.ledger().is_some() {
         return change_ledger(sale, "UPDATE locks SET until = 0");

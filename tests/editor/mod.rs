@@ -37,7 +37,7 @@ struct Editor {
     input: Option<File>,
     messages: Receiver<Value>,
     folder: Folder,
-    requests: u64,
+    request_count: u64,
     /// The latest diagnostics of each document.
     published: BTreeMap<String, Value>,
 }
@@ -67,7 +67,7 @@ impl Editor {
             }
         });
         let input = Some(file(input.into()));
-        Self { process, input, messages, folder, requests: 0, published: BTreeMap::new() }
+        Self { process, input, messages, folder, request_count: 0, published: BTreeMap::new() }
     }
 
     /// Starts the server and initializes it.
@@ -98,8 +98,8 @@ impl Editor {
 
     /// Sends a request and returns the whole response.
     fn request(&mut self, method: &str, params: Value) -> Value {
-        self.requests += 1;
-        let id = self.requests;
+        self.request_count += 1;
+        let id = self.request_count;
         self.send_raw(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string());
         self.wait_for_message(|message| message["id"] == id)
     }
@@ -205,7 +205,7 @@ fn rules_in(diagnostics: &Value) -> Vec<(u64, String)> {
     rules
 }
 
-/// Reads one message. Anything else on the stream fails the test.
+/// Reads one message, or returns `None` at the end of the stream. Anything else on the stream fails the test.
 fn read_message(output: &mut impl std::io::BufRead) -> Option<Value> {
     let mut length = None;
     loop {

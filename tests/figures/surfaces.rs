@@ -86,9 +86,9 @@ fn assert_json(status: &Value, figures: &Figures) {
         assert_eq!(reported["delivery"]["at_latest"].as_u64().unwrap_or_default(), channel.at_latest, "{status}");
         for (member, percent) in [("median_seconds", 50), ("p95_seconds", 95)] {
             let (value, expected) = (reported["delivery"][member].as_f64(), channel.percentile(percent));
-            let near =
+            let is_near =
                 value.zip(expected).is_none_or(|(value, expected)| (value - expected).abs() <= expected * 0.001 + 0.01);
-            assert!(near && value.is_some() == expected.is_some(), "{name}.{member}: {value:?}, {expected:?}");
+            assert!(is_near && value.is_some() == expected.is_some(), "{name}.{member}: {value:?}, {expected:?}");
         }
     }
 }

@@ -73,21 +73,24 @@ fn list_is_read_as_intended_or_refused_with_advice() {
             folder.replace(&format!("{name}.yaml"), "recipients:\n", &format!("recipients:\n  max_invalid: {share}\n"));
         }
         let shown = folder.campaign(&["preview", &format!("{name}.yaml"), "--json"]).exits(0);
-        let rows: BTreeMap<u32, String> = shown.stdout.lines().map(row).collect();
+        let rows: BTreeMap<u32, String> = shown.stdout.lines().map(parse_row).collect();
         assert!(expected.rows.keys().last() <= rows.keys().last(), "{rows:?}");
         let every_row_is_expected =
             expected.rows.len() == rows.len() || expected.told.iter().any(|words| words.contains("valid number"));
         assert!(every_row_is_expected, "{rows:?}");
         for (row, expected) in expected.rows {
             let got = rows.get(&row).unwrap_or_else(|| panic!("no row {row} in {rows:?}"));
-            let reason = expected.starts_with("invalid: ") && got.starts_with(&expected);
-            assert!(*got == expected.replace('⏎', "\n") || reason, "row {row}: expected {expected:?}, got {got:?}");
+            let has_expected_reason = expected.starts_with("invalid: ") && got.starts_with(&expected);
+            assert!(
+                *got == expected.replace('⏎', "\n") || has_expected_reason,
+                "row {row}: expected {expected:?}, got {got:?}"
+            );
         }
     }
 }
 
-/// A line of `preview --json` as a row number and its text.
-fn row(line: &str) -> (u32, String) {
+/// Parses a line of `preview --json` into a row number, and the message or the reason for no message.
+fn parse_row(line: &str) -> (u32, String) {
     let shown: Value = serde_json::from_str(line).expect("an object");
     let number = shown["row"].as_u64().and_then(|row| row.try_into().ok()).expect("a row");
     let text = |value: &Value| value.as_str().expect("a text").to_owned();

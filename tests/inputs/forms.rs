@@ -95,9 +95,9 @@ fn list_with_encoding_and_delimiter_can_be_resumed() {
     assert!(texts.collect::<Vec<_>>().contains(&"\"Hello, Олена 8\"".to_owned()));
     assert_eq!(sale.results().column("name")[6], "Олена 8");
     let checked = sale.campaign(&["check", "sale.yaml", "--json"]).exits(0).json();
-    let reported =
+    let is_reported =
         checked["findings"].as_array().expect("findings").iter().any(|finding| finding["rule"] == "list-form");
-    assert!(reported, "{checked}");
+    assert!(is_reported, "{checked}");
 }
 
 #[test]
@@ -108,8 +108,9 @@ fn where_matches_short_cyrillic_cells_in_an_old_encoding() {
         let list = format!("phone,name,unsubscribed\n{},Olena,\n{},Taras,так\n", phone(2), phone(3));
         fs::write(sale.path("sale.csv"), encoding_rs::WINDOWS_1251.encode(&list).0).expect("a list");
         let checked = sale.campaign(&["check", "sale.yaml"]).exits(0);
-        let warns = checked.details().contains("is probably encoded in Windows-1251: one of its cells says `так`");
-        assert_eq!(warns, !key.starts_with("region"), "{}", checked.details());
+        let has_warning =
+            checked.details().contains("is probably encoded in Windows-1251: one of its cells says `так`");
+        assert_eq!(has_warning, !key.starts_with("region"), "{}", checked.details());
         let shown = sale.campaign(&["preview", "sale.yaml", "--rows", "3"]).exits(0);
         shown.says("skipped: filtered");
     }

@@ -45,12 +45,12 @@ fn confirmation_shows_cost_empty_cells_and_long_messages() {
 #[test]
 fn empty_values_are_counted_unless_the_text_handles_them() {
     let list = "phone,name,City name\n380501000002,Olena,Kyiv\n380501000003,,\n380501000004,,Lviv\n12,,\n";
-    let checked = |text: &str| {
+    let check_text = |text: &str| {
         let channel = format!("  - sms: {{ signature: OlenaCo, message: '{text}' }}");
         let sale = campaign().with_list(list).recipients("max_invalid: 50%").channels(&channel).write();
         sale.campaign(&["check", "sale.yaml"]).exits(0).stderr
     };
-    let output = checked("Hi, {{ name | title }}! {{ recipient[\"City name\"] }}");
+    let output = check_text("Hi, {{ name | title }}! {{ recipient[\"City name\"] }}");
     assert!(output.contains("`name` is empty in 2 rows (first: row 3)"), "{output}");
     assert!(output.contains("`recipient[\"City name\"]` is empty in row 3"), "{output}");
     assert!(output.contains("{{ name | default(value='…', boolean=true) }}"), "{output}");
@@ -61,7 +61,7 @@ fn empty_values_are_counted_unless_the_text_handles_them() {
         "{% if recipient[\"City name\"] == \"Kyiv\" %}Hi, {{ name }}!{% else %}Hi!{% endif %}",
         "Hi!",
     ] {
-        assert!(!checked(text).contains("empty in"), "{text}");
+        assert!(!check_text(text).contains("empty in"), "{text}");
     }
 }
 
@@ -90,16 +90,16 @@ fn check_gives_reasons_for_skipped_rows() {
 fn suggested_commands_keep_the_named_gateway() {
     let (_gateway, sale) = campaign_with_prices("prices: { sms: 0.80 }");
     sale.replace("sale.yaml", "gateway: local\n", "");
-    let next = |arguments: &[&str]| {
+    let suggested_command = |arguments: &[&str]| {
         let output = sale.campaign(arguments).exits(0).stdout;
         output.lines().last().expect("a line").to_owned()
     };
-    let checked = next(&["check", "sale.yaml", "--online", "--gateway", "local"]);
+    let checked = suggested_command(&["check", "sale.yaml", "--online", "--gateway", "local"]);
     assert_eq!(checked, "next: campaign preview sale.yaml --gateway local");
     sale.campaign(&["preview", "sale.yaml", "--gateway", "local"]).exits(0).says("costs at most 2.40 UAH");
-    let previewed = next(&["preview", "sale.yaml", "--gateway", "local"]);
+    let previewed = suggested_command(&["preview", "sale.yaml", "--gateway", "local"]);
     assert_eq!(previewed, "next: campaign run sale.yaml --gateway local");
-    assert_eq!(next(&["preview", "sale.yaml"]), "next: campaign run sale.yaml");
+    assert_eq!(suggested_command(&["preview", "sale.yaml"]), "next: campaign run sale.yaml");
 }
 
 #[test]

@@ -48,10 +48,11 @@ fn key_file_that_others_can_read_is_refused() {
     let sale = campaign().through(&gateway).write();
     sale.replace("gateways.yaml", &format!("{{ env: {KEY_VARIABLE} }}"), "{ file: secrets/gateway.key }");
     sale.write("secrets/gateway.key", &format!("{KEY}\n"));
-    let set = |mode| fs::set_permissions(sale.path("secrets/gateway.key"), Permissions::from_mode(mode)).expect("set");
-    set(0o644);
+    let set_mode =
+        |mode| fs::set_permissions(sale.path("secrets/gateway.key"), Permissions::from_mode(mode)).expect("set");
+    set_mode(0o644);
     assert_refused(&sale, &gateway, &["secrets/gateway.key", "chmod 600"]);
-    set(0o600);
+    set_mode(0o600);
     sale.run(&[]).exits(0);
     assert_eq!(gateway.requests()[0].json()["auth"], KEY);
 }

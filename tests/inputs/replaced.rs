@@ -10,7 +10,7 @@ fn campaign_with_results(path: &str) -> Draft {
     campaign().top(&format!("results: \"{path}\""))
 }
 
-/// Every file of the folder with its bytes, except the ledger's files.
+/// The files directly in the folder, each with its bytes. Files in subfolders, such as the ledger, are left out.
 fn list_files(folder: &Folder) -> Vec<(String, Vec<u8>)> {
     let listed = std::fs::read_dir(folder.path(".")).expect("a folder").map(|entry| entry.expect("an entry"));
     let files = listed.filter(|entry| entry.metadata().is_ok_and(|entry| entry.is_file()));

@@ -16,8 +16,8 @@ fn assert_no_secrets(run: &Finished) {
     }
 }
 
-/// Whether a file may contain numbers: the list and the results, which share a name, the copy of the list, and the
-/// ledger.
+/// Whether a file may contain numbers: the list and the current results, which share a name, earlier results, the copy
+/// of the list, and the ledger.
 fn may_contain_numbers(name: &str) -> bool {
     let is_earlier_results = name.starts_with("sale@") && name.ends_with(".csv");
     matches!(name, "sale.csv" | "recipients.csv") || is_earlier_results || name.starts_with("ledger.sqlite")
@@ -43,7 +43,7 @@ fn assert_no_secrets_in_files(sale: &Folder) {
     }
 }
 
-/// Possible answers of a gateway, including an echo of the request.
+/// Scripts of gateway answers. Some of the answers echo the request or the key.
 const ANSWER_SCRIPTS: &[fn() -> Vec<Answer>] = &[
     Vec::new,
     || vec![Answer::Accept, Answer::items(|operation| rejected(operation, "No route"))],
@@ -246,10 +246,10 @@ fn foreign_text_cannot_inject_lines_or_reorder_output() {
     const SHOWN: &str = "x⏎INFO fake⏎next: campaign run other.yaml\\u{202e}\\u{2028}y";
     let list = format!("phone,name\n{},\"A\nrow 9 · to 380\u{202e}\"\n{},B\n", phone(2), phone(3));
     let assert_harmless = |output: &str| {
-        let line = |line: &str| {
+        let is_injected = |line: &str| {
             line.starts_with("INFO") || line.starts_with("next: campaign run other") || line.starts_with("row 9")
         };
-        assert!(!output.lines().any(line) && !output.contains(['\u{202e}', '\u{2028}', '\r']), "{output}");
+        assert!(!output.lines().any(is_injected) && !output.contains(['\u{202e}', '\u{2028}', '\r']), "{output}");
     };
     for answer in [Answer::items(|operation| rejected(operation, FAKE)), Answer::rejection(FAKE)] {
         let gateway = Gateway::always(answer);

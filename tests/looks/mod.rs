@@ -77,7 +77,7 @@ fn capture_output(command: Command, columns: u16, typed: TerminalInput<'_>) -> S
     terminal.finish_with_output().1
 }
 
-/// Masks the parts that differ between two runs: times, durations, ports, speeds and the folder.
+/// Masks the parts that differ between two runs: times, durations, ports, digests, identifiers and the folder.
 fn mask_varying(text: &str, folder: &Folder) -> String {
     static VARYING: OnceLock<Vec<(Regex, &str)>> = OnceLock::new();
     let varying = VARYING.get_or_init(|| {

@@ -33,7 +33,7 @@ fn live_gateway_needs_confirmation_before_anything_is_sent() {
         }
     }
     assert!(runs(&folder).is_empty());
-    // The host has been trusted since the first confirmation.
+    // The first command recorded the host as trusted, although it was not confirmed.
     folder.replace("gateways.yaml", "gateway.invalid", "elsewhere.invalid");
     run_command(&folder, "lookup", &["--yes"]).exits(2).says("campaign gateway trust local");
 }

@@ -129,13 +129,13 @@ fn opt_out_dates_from_other_programs_are_kept() {
         sale.write("stop.csv", &format!("phone,{header}\n{lines}"));
         let report = sale.campaign(&["suppress", "import", "stop.csv", "--yes", "--json"]).exits(0).json();
         let warnings = report["warnings"].as_array().expect("warnings").iter().filter_map(|warning| warning.as_str());
-        let undated = |warning: &str| {
+        let names_undated_row = |warning: &str| {
             warning.contains("1 row") && warning.contains("unreadable or future") && warning.contains(header)
         };
-        assert!(warnings.into_iter().any(undated), "{report}");
+        assert!(warnings.into_iter().any(names_undated_row), "{report}");
         let since: Vec<String> = entries(&sale).iter().map(|entry| entry["at"].as_str().unwrap().to_owned()).collect();
         let expected = ["2025-03-01T08:00:00.000Z", "2025-03-01T10:00:00.000Z", "2025-03-01T00:00:00.000Z"];
-        assert_eq!(since[..3], expected, "{header}: the clock of a story is UTC");
+        assert_eq!(since[..3], expected, "{header}: the clock of a test is UTC");
         assert!(since[3..].iter().all(|at| at.as_str() > "2026"), "{since:?}");
     }
 }

@@ -22,8 +22,8 @@ fn opt_out_of_all(sale: &Folder, row: usize) {
 }
 
 /// A campaign with service messages.
-fn service_campaign(gateway: &Gateway, number: usize) -> Draft {
-    campaign().to(number).top("purpose: service").through(gateway)
+fn service_campaign(gateway: &Gateway, recipients: usize) -> Draft {
+    campaign().to(recipients).top("purpose: service").through(gateway)
 }
 
 #[test]

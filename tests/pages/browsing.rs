@@ -14,7 +14,7 @@ fn rows(page: &Html) -> Vec<u32> {
     links.filter_map(|link| link.text.trim().parse().ok()).collect()
 }
 
-/// Creates a gateway that rejects messages to these rows.
+/// Creates a gateway that rejects messages to the rows for which `is_rejected` holds, with this error.
 fn gateway_rejecting(error: &'static str, is_rejected: fn(usize) -> bool) -> Gateway {
     Gateway::always(Answer::items(move |operation| {
         let to = operation["phone"].to_string();
@@ -115,7 +115,7 @@ fn run_list_supports_filters_sorting_and_campaign_groups() {
 }
 
 #[test]
-fn failed_search_keeps_the_search_text() {
+fn search_finds_runs_and_rows_and_keeps_a_failed_text() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     sale.run(&[]).exits(0);

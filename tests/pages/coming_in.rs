@@ -155,10 +155,10 @@ fn revoked_visitor_loses_access_at_once() {
     );
     let unused = create_link(&sale, &["Olha"]);
     let listed = sale.campaign(&["serve", "list", "--json"]).json_list();
-    let named =
+    let find_visitor =
         |name: &str| listed.as_array().expect("a list").iter().find(|one| one["name"] == name).expect("a name").clone();
-    assert_eq!((&named("Olha")["decides"], &named("Olha")["links"]), (&true.into(), &1.into()));
-    assert_eq!((&named("Ivan")["decides"], &named("Ivan")["sessions"]), (&false.into(), &1.into()));
+    assert_eq!((&find_visitor("Olha")["decides"], &find_visitor("Olha")["links"]), (&true.into(), &1.into()));
+    assert_eq!((&find_visitor("Ivan")["decides"], &find_visitor("Ivan")["sessions"]), (&false.into(), &1.into()));
     let mut live = olha.follow("/runs/sale@1/live", None);
     assert_eq!(live.next().expect("an event").kind, "parts");
     sale.campaign(&["serve", "revoke", "Olha"]).exits(0).says("of Olha");

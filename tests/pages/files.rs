@@ -83,9 +83,9 @@ fn preview_shows_skipped_recipients_and_findings_in_place() {
     assert!(table.contains("Invalid 1"), "{table}");
     let sms = html.with_class("phone-sms")[0].words();
     assert!(sms.contains("Warning") && sms.contains("insecure-link") && sms.contains("sale.yaml:"), "{sms}");
-    let output = html.with_class("message").into_iter().map(|message| message.words()).collect::<Vec<_>>();
-    assert!(output[1].contains("Skipped: duplicate number"), "{output:?}");
-    assert!(output[2].contains("Invalid:"), "{output:?}");
+    let messages = html.with_class("message").into_iter().map(|message| message.words()).collect::<Vec<_>>();
+    assert!(messages[1].contains("Skipped: duplicate number"), "{messages:?}");
+    assert!(messages[2].contains("Invalid:"), "{messages:?}");
 }
 
 #[test]

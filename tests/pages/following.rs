@@ -58,7 +58,7 @@ fn client_with_current_data_gets_only_changes() {
         );
     }
     let mut again = browser.follow("/runs/sale@1/live", Some(&first.id));
-    // Other runs of the campaign do not change this page; only new receipts or decisions for this run do.
+    // A client with an unknown event identifier gets the current parts at once.
     let mut other = browser.follow("/runs/sale@1/live", Some("another"));
     assert_eq!(other.next().expect("an event").id, first.id);
     server.end("TERM").exits(0);

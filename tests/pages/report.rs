@@ -64,8 +64,8 @@ fn receipt(channel: &str, status: &str, sent: &str, after: i64) -> String {
     json!({ "success": true, "type": channel, "status": status, "updated": updated.to_string() }).to_string()
 }
 
-/// Creates a run in which Viber delivered twelve messages, SMS delivered five after Viber failed, two failed, one was
-/// rejected and two rows were skipped.
+/// Creates a run with twelve messages delivered by Viber, and five delivered by SMS after Viber failed. Two messages
+/// failed and one was rejected. One row was skipped and one was invalid.
 fn delivered_run() -> Hooked {
     let mut list = "phone,name\n".to_owned();
     (2..22).for_each(|row| list += &format!("{},Person {row}\n", 380_501_000_000_u64 + row));
@@ -239,8 +239,8 @@ fn every_chart_has_a_label_and_a_table() {
     // The technical details are collapsible too.
     assert_eq!(report.html.with_class("chart").len() + 1, report.html.all("details").len());
     let silent = report.html.all("svg").into_iter().filter(|svg| {
-        let own = svg.attribute("role") == "img" || svg.attribute("aria-hidden") == "true";
-        !own && !["plot", "labels"].contains(&svg.attribute("class"))
+        let is_labelled_or_hidden = svg.attribute("role") == "img" || svg.attribute("aria-hidden") == "true";
+        !is_labelled_or_hidden && !["plot", "labels"].contains(&svg.attribute("class"))
     });
     assert_eq!(silent.count(), 0, "an empty chart is hidden from screen readers");
 }

@@ -4,7 +4,7 @@ use crate::support::{
     Answer, Browser, Folder, Gateway, Html, Reachable as _, Server, accepted, campaign, phone, rejected, until,
 };
 
-/// Creates a campaign with a title that was sent to eight recipients; every third row is rejected.
+/// Creates a campaign with a title that was sent to eight recipients; every third row and row 4 are rejected.
 fn titled_campaign() -> (Folder, Gateway) {
     let gateway = Gateway::always(Answer::items(|operation| {
         let to = operation["phone"].to_string();
@@ -165,7 +165,7 @@ fn variant_comparison_counts_the_rows_of_each_variant() {
     assert_eq!(Browser::signed_in(&server).get("/runs/sale@1/variants").status, 404);
 }
 
-/// A dashboard page of the rows of `sale@1`: the listed rows, and the rows of the downloaded file.
+/// The rows of `sale@1` that the dashboard lists for this query, and the rows of the downloaded file.
 fn listed_and_exported(browser: &Browser, query: &str) -> (Vec<u32>, Vec<u32>) {
     let listed = listed_rows(&browser.page(&format!("/runs/sale@1/rows{query}")));
     let file = browser.get(&format!("/runs/sale@1/export{query}")).body;

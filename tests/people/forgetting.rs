@@ -104,7 +104,7 @@ fn retries_of_earlier_runs_leave_no_stale_results() {
     for name in ["sale@1", "sale@2", "sale@1"] {
         sale.campaign(&["retry", name]).exits(3);
     }
-    let results = || {
+    let list_results = || {
         let mut names: Vec<String> = files(&sale.path("results"))
             .iter()
             .map(|path| path.file_name().expect("a name").to_string_lossy().into_owned())
@@ -112,7 +112,7 @@ fn retries_of_earlier_runs_leave_no_stale_results() {
         names.sort();
         names
     };
-    assert_eq!(results(), ["sale.csv", "sale@1.csv"]);
+    assert_eq!(list_results(), ["sale.csv", "sale@1.csv"]);
     assert_eq!(Results::read(&sale.results_file()).column("run"), ["sale@2"; 3]);
     let earlier = Results::read(&sale.path("results/sale@1.csv"));
     assert_eq!((earlier.column("run"), earlier.states()[2]), (vec!["sale@1"; 3], "rejected"));
@@ -123,7 +123,7 @@ fn retries_of_earlier_runs_leave_no_stale_results() {
     }
     forget(&sale, 3).exits(0);
     assert_eq!(files_with_traces(&sale), Vec::<String>::new());
-    assert_eq!(results(), ["sale.csv", "sale@1.csv"]);
+    assert_eq!(list_results(), ["sale.csv", "sale@1.csv"]);
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn rejected_message_is_not_resent_to_a_forgotten_recipient() {
 #[test]
 fn interrupted_forget_leaves_readable_runs_and_continues_later() {
     let _files = in_files();
-    for (failpoint, completed_by_run) in [
+    for (failpoint, is_completed_by_run) in [
         ("commit.before:1", false),
         ("forget.recorded:1", false),
         ("forget.recorded:1", true),
@@ -291,7 +291,7 @@ fn interrupted_forget_leaves_readable_runs_and_continues_later() {
         assert!(!command.output().expect("a process").status.success(), "{failpoint} was not passed");
         // All runs stay readable between the attempts.
         sale.campaign(&["results", "sale", "--out", "-"]).exits(0);
-        if completed_by_run {
+        if is_completed_by_run {
             let ended = sale.run(&["--json"]).exits(0).json();
             assert_eq!((&ended["run"], &ended["counts"]), (&json!("sale@1"), &json!({ "accepted": 4 })), "{failpoint}");
         } else {
@@ -321,9 +321,9 @@ fn forgotten_recipient_stays_cancelled_and_excluded() {
         let text = fs::read_to_string(sale.path("sale.yaml")).unwrap();
         sale.write("other.yaml", &text.replace("name: sale", "name: other"));
         sale.campaign(&["run", "other.yaml", "--yes", "--no-wait"]).exits(0);
-        let excluded = gateway.phones();
-        assert_eq!(excluded.len(), people, "the recipient in row 2 is excluded: {excluded:?}");
-        assert_eq!(excluded.iter().filter(|number| **number == phone(2)).count(), 1);
+        let phones = gateway.phones();
+        assert_eq!(phones.len(), people, "the recipient in row 2 is excluded: {phones:?}");
+        assert_eq!(phones.iter().filter(|number| **number == phone(2)).count(), 1);
     }
 }
 

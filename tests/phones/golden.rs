@@ -60,10 +60,10 @@ impl GoldenNumber {
             return (parsed == Err(PhoneProblem::TooLong)).then_some("E.164 has 15 digits; Germany has longer numbers");
         }
         let (national, abroad) = (self.national?, self.abroad?);
-        let ambiguous = with_region && national != abroad && !self.is_international();
+        let is_ambiguous = with_region && national != abroad && !self.is_international();
         match parsed {
-            Err(PhoneProblem::Ambiguous) if ambiguous => Some("the number is ambiguous"),
-            Ok(parsed) if ambiguous && parsed == abroad && self.is_mobile() => {
+            Err(PhoneProblem::Ambiguous) if is_ambiguous => Some("the number is ambiguous"),
+            Ok(parsed) if is_ambiguous && parsed == abroad && self.is_mobile() => {
                 Some("only the number with a country code is mobile")
             }
             _ => None,

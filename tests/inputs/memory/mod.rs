@@ -34,7 +34,7 @@ fn assert_refused(name: &str, bytes: &[u8], words: &[&str]) {
     assert!(memory < MAX_MEMORY, "{memory} KiB\n{}", ended.details());
 }
 
-/// Checks that the list is read, in bounded memory.
+/// Checks that the list is read and that the output has these words, in bounded memory.
 #[track_caller]
 fn assert_read(name: &str, bytes: &[u8], words: &[&str]) {
     let _files = in_files();
