@@ -31,8 +31,8 @@ const CHANNELS: &str = "  - rcs: { signature: OlenaCo, message: Sale, image: \"h
   - viber: { signature: OlenaCo, message: Sale }
   - sms: { signature: OlenaCo, message: \"Sale, {{ name }}\" }";
 
-/// The costs of 4000 messages by RCS, 3000 by Viber and 3000 by SMS. The last include 1000 failed SMS, which are
-/// charged too.
+/// The costs of 4000 messages by RCS, 3000 by Viber and 3000 by SMS. The gateway also charges for the 1000 SMS that
+/// fail.
 const SPENT: f64 = 4_000.0 * 0.62 + 3_000.0 * 0.48 + 3_000.0 * 0.86;
 
 fn draft_of_ten_thousand() -> Draft {
@@ -94,9 +94,9 @@ fn separate_and_built_in_sandbox_agree_on_split_and_costs() {
     let sandbox = SandboxProcess::start_with(&["--scenario", &scenario.path("scenario.yaml").display().to_string()]);
     let folder = draft_of_ten_thousand().through(&sandbox).write();
     folder.run(&[]).exits(0);
-    let balance = || folder.campaign(&["gateway", "balance", "--gateway", "local", "--json"]).exits(0).json();
+    let read_balance = || folder.campaign(&["gateway", "balance", "--gateway", "local", "--json"]).exits(0).json();
     until("all messages are delivered", || {
-        balance()["amount"] == json!("3500.01") || balance()["amount"] == json!(3500.01)
+        read_balance()["amount"] == json!("3500.01") || read_balance()["amount"] == json!(3500.01)
     });
     let mut charged = 0.0;
     let mut statuses = BTreeMap::<(String, String), u64>::new();
@@ -137,19 +137,19 @@ fn rehearse(draft: Draft, scenario: &str) -> Vec<(String, String, Option<i64>)> 
     let folder = draft.write();
     folder.write("scenario.yaml", scenario);
     folder.run(&["--scenario", "scenario.yaml"]).exits(3);
-    let minutes = |row: &BTreeMap<String, String>| {
+    let count_minutes = |row: &BTreeMap<String, String>| {
         let at = |column: &str| row[column].parse::<jiff::Timestamp>().ok();
         Some((at("delivered_at")?.duration_since(at("submitted_at")?).as_secs() + 30) / 60)
     };
     let results = sandbox_results(&folder);
-    results.rows.iter().map(|row| (row["state"].clone(), row["delivered_by"].clone(), minutes(row))).collect()
+    results.rows.iter().map(|row| (row["state"].clone(), row["delivered_by"].clone(), count_minutes(row))).collect()
 }
 
 #[test]
 fn rehearsal_gets_final_statuses_even_with_faulty_webhooks() {
     for channels in [VIBER_THEN_SMS, PIPELINE] {
-        let drafts = || [campaign(), campaign().asynchronous()].map(|draft| draft.to(300).channels(channels));
-        for (plain, bad) in drafts().into_iter().zip(drafts()) {
+        let create_drafts = || [campaign(), campaign().asynchronous()].map(|draft| draft.to(300).channels(channels));
+        for (plain, bad) in create_drafts().into_iter().zip(create_drafts()) {
             let output = rehearse(plain, DELIVERY_SCENARIO);
             assert!(
                 output.iter().all(|(state, ..)| ["delivered", "read", "failed"].contains(&state.as_str())),

@@ -101,12 +101,15 @@ fn only_one_of_two_simultaneous_runs_gets_the_approval() {
     let (one, other) = (start(), start());
     let codes = [one.finish().code(), other.finish().code()];
     assert!(codes.contains(&Some(5)), "{codes:?}");
-    assert!(codes.iter().all(|code| matches!(code, Some(5 | 6))), "{codes:?}: busy, or it resumed the same run");
+    assert!(
+        codes.iter().all(|code| matches!(code, Some(5 | 6))),
+        "{codes:?}: the second process was busy or resumed the run"
+    );
     assert_eq!(count_uses(&sale), 1);
 }
 
 #[test]
-fn changed_plan_cannot_be_approved() {
+fn changed_plan_and_rehearsal_plan_cannot_be_approved() {
     let sale = live();
     let digest = plan(&sale, &[]);
     sale.replace("sale.yaml", "Hello", "Goodbye");

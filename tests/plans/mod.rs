@@ -15,8 +15,10 @@ fn plan(sale: &Folder, options: &[&str]) -> String {
     planned["digest"].as_str().expect("a digest").to_owned()
 }
 
-/// A time zone, and one whose date is always later.
+/// A time zone whose date is always earlier than the date in `LATER`.
 const EARLIER: &str = "Pacific/Pago_Pago";
+
+/// A time zone whose date is always later than the date in `EARLIER`.
 const LATER: &str = "Pacific/Kiritimati";
 
 /// Makes each day its own edition, which changes no digest.

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::plan;
 use crate::support::{Draft, Folder, Gateway, campaign, in_files, phone, run_sql, with_ledger};
 
-/// Drafts a campaign whose text contains the date and an include, with a price per message.
+/// Drafts a campaign with a price per message. Its text is in `hello.txt`.
 fn draft_sale(gateway: &Gateway) -> Draft {
     let sms = "  - sms: { signature: OlenaCo, message: { file: hello.txt } }";
     let priced =
@@ -13,6 +13,7 @@ fn draft_sale(gateway: &Gateway) -> Draft {
     priced.top("timezone: Europe/Kyiv").delivery("window: 00:00-24:00").delivery("until: 2099-01-01 10:00")
 }
 
+/// Creates the campaign and its text, which contains the date and an include.
 fn write_sale(gateway: &Gateway) -> Folder {
     let folder = draft_sale(gateway).write();
     folder.write("hello.txt", "Hello, {% include \"name.txt\" %}, on {{ today }}");
@@ -156,7 +157,7 @@ fn plan_of_the_rest_of_a_run_is_sent_despite_an_opt_out() {
 }
 
 #[test]
-fn plan_to_send_again_is_refused_while_a_run_is_unfinished() {
+fn sending_again_is_refused_while_a_run_is_unfinished() {
     let gateway = Gateway::accepting();
     let sale = write_sale(&gateway);
     sale.run(&["--limit", "2", "--yes"]).exits(0);
@@ -183,22 +184,18 @@ fn plan_is_kept_for_thirty_days() {
     let gateway = Gateway::accepting();
     let sale = write_sale(&gateway);
     let digest = plan(&sale, &[]);
-    let day = 24 * 60 * 60 * 1_000_000_i64;
     // The record has a checksum, so the test moves the run's clock instead of editing the record.
     let clock = crate::support::Clock::new();
-    let after = |days: i64| {
-        let then = jiff::Timestamp::now() + jiff::SignedDuration::from_micros(days * day);
+    let run_after = |days: i64| {
+        let then = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(days * 24);
         let mut command = sale.command_after(&clock.set_to(then), &["run", "sale.yaml", "--plan", &digest]);
-        crate::support::Process::start({
-            command.stdin(std::process::Stdio::null());
-            command
-        })
-        .finish()
+        command.stdin(std::process::Stdio::null());
+        crate::support::Process::start(command).finish()
     };
-    after(31).exits(2).says("there is no plan");
+    run_after(31).exits(2).says("there is no plan");
     assert!(gateway.requests().is_empty());
     // The text contains another date by now, but the plan still applies.
-    after(29).exits(0);
+    run_after(29).exits(0);
     assert_eq!(gateway.phones().len(), 5);
 }
 

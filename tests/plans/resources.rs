@@ -3,7 +3,7 @@
 use super::plan;
 use crate::support::{Folder, Gateway, Terminal, campaign, note_on_failure};
 
-/// Creates a campaign with a program, tables, suppression lists and addresses, both its own and of its profile.
+/// Creates a campaign with a program, a table, suppression lists and addresses, set in the campaign or in its profile.
 fn write_sale(gateway: &Gateway) -> Folder {
     let notify = "notify: { when: [stopped], command: [notify-send, \"{{ text }}\"] }";
     let draft = campaign().to(2).top(notify).top("data: { stores: { file: stores.csv, key: city } }");
@@ -23,7 +23,7 @@ fn write_sale(gateway: &Gateway) -> Folder {
     folder
 }
 
-/// Changes to one program, address or source each: file, old text, new text, and the words that name it.
+/// Changes to the external resources and to `on_in_doubt`: file, old text, new text, and the words for what changed.
 const CHANGES: [(&str, &str, &str, &str); 13] = [
     ("sale.yaml", "[notify-send,", "[sh,", "the program `notify.command`"),
     ("sale.yaml", "\"{{ text }}\"]", "\"{{ run }}\"]", "the program `notify.command`"),
@@ -70,7 +70,7 @@ fn every_external_resource_is_part_of_the_digest() {
 }
 
 #[test]
-fn program_that_replaces_the_list_is_refused_before_it_starts() {
+fn source_that_replaces_the_list_is_refused_before_it_is_read() {
     let gateway = Gateway::accepting();
     let sale = write_sale(&gateway);
     let digest = plan(&sale, &[]);

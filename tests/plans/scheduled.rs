@@ -29,12 +29,12 @@ impl GuardedSchedule {
                    preset: json, url: { file: hook.url }, local: true }\n";
         sale.replace("sale.yaml", "name: sale\n", top);
         let added = sale.campaign(&["schedule", "add", "sale.yaml", "--yes", "--json"]).exits(0).json();
-        let moment = |at: &Value| at.as_str().and_then(|at| at.parse().ok()).expect("a moment");
-        let due = added["next"].as_array().expect("dates").iter().map(moment).collect();
+        let parse_moment = |at: &Value| at.as_str().and_then(|at| at.parse().ok()).expect("a moment");
+        let due = added["next"].as_array().expect("dates").iter().map(parse_moment).collect();
         Self { sale, receiver, clock: Clock::new(), due }
     }
 
-    /// Starts a server this long after an occurrence was due.
+    /// Starts a server whose clock is this far after an occurrence, or before it if `after` is negative.
     fn serve(&self, due: Timestamp, after: SignedDuration) -> Server {
         Server::start_after(&self.sale, &self.clock.set_to(due + after), &[])
     }
@@ -56,7 +56,7 @@ impl GuardedSchedule {
     }
 
     /// Counts the runs.
-    fn runs(&self) -> usize {
+    fn count_runs(&self) -> usize {
         let listed = self.sale.campaign(&["status", "--json"]).json();
         listed["runs"].as_array().map_or(0, Vec::len)
     }
@@ -69,7 +69,7 @@ fn approved_occurrence_is_sent_even_after_downtime() {
     let server = daily.serve(due, SignedDuration::from_secs(-1));
     let digest = daily.wait_for_approval_request();
     server.end("TERM").exits(0);
-    assert_eq!(daily.runs(), 0);
+    assert_eq!(daily.count_runs(), 0);
     daily.sale.campaign(&["approve", &digest]).exits(2).says("lists approvers");
     daily.sale.campaign(&["approve", &digest, "--key", "olha.key"]).exits(0).says("`campaign serve` will now send it");
     // Without an approval, an occurrence this late would no longer start.
@@ -77,7 +77,7 @@ fn approved_occurrence_is_sent_even_after_downtime() {
     // The gateway is unreachable, so the run begins and stops.
     until("the notification reports the stop", || !daily.reasons("stopped").is_empty());
     server.end("TERM").exits(0);
-    assert_eq!(daily.runs(), 1);
+    assert_eq!(daily.count_runs(), 1);
 }
 
 #[test]
@@ -95,13 +95,13 @@ fn standing_approval_covers_one_schedule_and_a_recipient_limit() {
     approve_schedule("3");
     until("the notification reports the stop", || !daily.reasons("stopped").is_empty());
     server.end("TERM").exits(0);
-    assert_eq!(daily.runs(), 1);
+    assert_eq!(daily.count_runs(), 1);
     daily.sale.campaign(&["stop", "sale@1", "--for-good", "--yes"]).exits(0);
     // On the next day, the standing approval also covers a list of this size.
     let server = daily.serve(second, SignedDuration::from_secs(-1));
     until("the notification reports the second stop", || daily.reasons("stopped").len() >= 2);
     server.end("TERM").exits(0);
-    assert_eq!((daily.runs(), daily.reasons("waiting").len()), (2, 1));
+    assert_eq!((daily.count_runs(), daily.reasons("waiting").len()), (2, 1));
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn damaged_plan_or_approval_sends_nothing() {
         let listed = daily.sale.campaign(&["schedule", "list", "--json"]).exits(0).json_list();
         assert_eq!(listed[0]["state"], "damaged", "{listed}");
         server.end("TERM").exits(0);
-        assert_eq!(daily.runs(), 0);
+        assert_eq!(daily.count_runs(), 0);
         daily.sale.campaign(&["ledger", "check"]).exits(74).says(named).says("help: ");
     }
 }

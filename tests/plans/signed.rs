@@ -51,7 +51,7 @@ fn unapproved_large_run_is_refused_with_suggested_commands() {
 }
 
 #[test]
-fn approval_rule_counts_no_opted_out_recipients_of_a_resumed_run() {
+fn approval_rule_ignores_opted_out_recipients_on_resume() {
     let sale = guarded_campaign();
     sale.run(&["--offline", "--yes", "--limit", "2"]).exits(5);
     sale.run(&["--offline", "--yes"]).exits(2).says("needs approval for more than 2");
@@ -60,24 +60,24 @@ fn approval_rule_counts_no_opted_out_recipients_of_a_resumed_run() {
 }
 
 #[test]
-fn approval_needs_the_private_key() {
+fn approval_needs_the_private_key_of_a_listed_approver() {
     let sale = guarded_campaign();
     let digest = plan(&sale, &[]);
     create_key(&sale, "sender");
     sale.campaign(&["approve", &digest, "--key", "sender.key"]).exits(2).says("does not belong to any approver");
     // An approval typed while the profile required no signature is not valid later.
     let profiles = std::fs::read_to_string(sale.path("gateways.yaml")).unwrap();
-    let without: String =
+    let without_rule: String =
         profiles.lines().filter(|line| !line.contains("approval:")).map(|line| format!("{line}\n")).collect();
-    sale.write("gateways.yaml", &without);
+    sale.write("gateways.yaml", &without_rule);
     sale.campaign(&["approve", &digest, "--key", "sender.key"]).exits(2).says("has no `approval`");
     let typed = Terminal::start(sale.command(&["approve", &digest]));
     typed.shows("Type yes").types("yes");
     typed.finish().exits(0);
     sale.write("gateways.yaml", &profiles);
     sale.run(&["--offline", "--yes", "--plan", &digest]).exits(2).says("needs approval");
-    // A run that began without a signed approval cannot be resumed either.
-    sale.write("gateways.yaml", &without);
+    // A run that began without a signed approval needs one to resume with more than two recipients.
+    sale.write("gateways.yaml", &without_rule);
     sale.run(&["--offline", "--yes"]).exits(2).says("needs approval by Olha");
     let trusted = Terminal::start(sale.command(&["gateway", "trust", "local"]));
     trusted.shows("Type weaken").types("weaken");
@@ -165,20 +165,20 @@ fn weakening_an_approval_rule_needs_confirmation_at_a_terminal() {
     let sale = guarded_campaign();
     sale.run(&["--offline", "--yes"]).exits(2).says("needs approval");
     let profiles = std::fs::read_to_string(sale.path("gateways.yaml")).unwrap();
-    let without: String =
+    let without_rule: String =
         profiles.lines().filter(|line| !line.contains("approval:")).map(|line| format!("{line}\n")).collect();
-    sale.write("other.yaml", &without);
+    sale.write("other.yaml", &without_rule);
     sale.write("raised.yaml", &profiles.replace("above: 2", "above: 500"));
     for gateways in ["other.yaml", "raised.yaml"] {
-        let through = |arguments: &[&str]| sale.campaign(&[arguments, &["--gateways", gateways]].concat());
-        let refused = through(&["run", "sale.yaml", "--offline", "--yes"]).exits(2);
+        let run_command = |arguments: &[&str]| sale.campaign(&[arguments, &["--gateways", gateways]].concat());
+        let refused = run_command(&["run", "sale.yaml", "--offline", "--yes"]).exits(2);
         refused.says("needs approval by Olha").says("campaign gateway trust local");
         for command in [&["plan", "sale.yaml"][..], &["test", "sale.yaml", "--to", "+380501234567", "--yes"]] {
-            through(command).exits(2).says("needs approval by Olha");
+            run_command(command).exits(2).says("needs approval by Olha");
         }
-        through(&["gateway", "trust", "local"]).exits(2).says("accept the change at a terminal");
-        through(&["gateway", "trust", "local", "--yes"]).exits(2);
-        through(&["run", "sale.yaml", "--offline", "--yes"]).exits(2);
+        run_command(&["gateway", "trust", "local"]).exits(2).says("accept the change at a terminal");
+        run_command(&["gateway", "trust", "local", "--yes"]).exits(2);
+        run_command(&["run", "sale.yaml", "--offline", "--yes"]).exits(2);
     }
     let trust = ["gateway", "trust", "local", "--gateways", "other.yaml"];
     let cancelled = Terminal::start(sale.command(&trust));

@@ -19,7 +19,7 @@ const RCS_VIBER_SMS: &str = "  - rcs: { signature: OlenaCo, message: Hi, image: 
 /// A gateway report: the channel, its status, and the minute of the time that it names.
 type Report = (&'static str, &'static str, u32);
 
-/// Reports in order of arrival, and the state of the row after them.
+/// Reports in order of arrival and the resulting state of the row, for a chain of `viber` and `sms`.
 const TABLE: &[(&[Report], &str)] = &[
     (&[("viber", "UNDELIVERABLE", 5), ("sms", "DELIVERED", 5)], "delivered"),
     (&[("viber", "EXPIRED", 10), ("sms", "DELIVERED", 9)], "delivered"),
@@ -39,7 +39,7 @@ const TABLE: &[(&[Report], &str)] = &[
     (&[("MAX", "EXPIRED", 3), ("MAX", "DELIVERED", 2)], "delivered"),
 ];
 
-/// The same for `rcs`, `viber`, `sms`.
+/// The same table for a chain of `rcs`, `viber` and `sms`.
 const THREE_CHANNELS: &[(&[Report], &str)] = &[
     (&[("rcs", "UNDELIVERABLE", 1)], "accepted"),
     (&[("rcs", "UNDELIVERABLE", 1), ("viber", "EXPIRED", 2)], "accepted"),
@@ -58,7 +58,8 @@ fn webhook_body((channel, status, minute): &Report) -> String {
     report.to_string()
 }
 
-/// A gateway that accepts everything, denies unknown messages, and reports a given status for all others.
+/// A gateway that accepts everything and reports a given status for the messages that it accepted. It denies all other
+/// messages.
 struct ReportingGateway {
     gateway: Gateway,
     report: Arc<Mutex<Option<Report>>>,
@@ -92,8 +93,12 @@ impl ReportingGateway {
     }
 }
 
-/// Reports every row of a table by webhook and compares the states.
-fn check_states_by_webhook(table: &[(&[Report], &str)], draft: Draft, expected: impl Fn(&'static str) -> &'static str) {
+/// Reports every row of a table by webhook and compares the states. `expected_state` adapts a state of the table.
+fn check_states_by_webhook(
+    table: &[(&[Report], &str)],
+    draft: Draft,
+    expected_state: impl Fn(&'static str) -> &'static str,
+) {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(draft.to(table.len()).through(&gateway));
     let server = hooked.serve();
@@ -104,12 +109,12 @@ fn check_states_by_webhook(table: &[(&[Report], &str)], draft: Draft, expected: 
             assert_eq!(hooked.post(operation, &webhook_body(report)), 200);
         }
     }
-    let states: Vec<&str> = table.iter().map(|(_, state)| expected(static_state(state))).collect();
+    let states: Vec<&str> = table.iter().map(|(_, state)| expected_state(static_state(state))).collect();
     assert_eq!(hooked.results().states(), states);
     drop(server);
 }
 
-/// The same state word with a static lifetime.
+/// Returns a state word with a static lifetime.
 fn static_state(state: &str) -> &'static str {
     ["accepted", "delivered", "read", "failed"].into_iter().find(|word| *word == state).expect("a state")
 }
@@ -126,8 +131,8 @@ fn three_channel_states_from_webhooks_match_the_table() {
 
 #[test]
 fn async_chain_states_from_webhooks_match_the_table() {
-    let queued = |state| if state == "accepted" { "queued" } else { state };
-    check_states_by_webhook(TABLE, campaign().channels(VIBER_SMS).asynchronous(), queued);
+    let expect_queued = |state| if state == "accepted" { "queued" } else { state };
+    check_states_by_webhook(TABLE, campaign().channels(VIBER_SMS).asynchronous(), expect_queued);
 }
 
 #[test]
@@ -181,7 +186,7 @@ const SMS_VIBER_VOICE: &str = "  - sms: { signature: OlenaCo, message: Hi }
   - voice: { message: \"Code {{ phone }}\", gender: female, language: uk-UA, name: uk-UA-Standard-A }";
 
 #[test]
-fn states_from_status_responses_match_the_table() {
+fn first_final_status_response_decides_the_state() {
     for (channels, table) in [(VIBER_SMS, TABLE), (RCS_VIBER_SMS, THREE_CHANNELS)] {
         for (reports, state) in table {
             let reporting = ReportingGateway::new();
@@ -243,14 +248,14 @@ fn retry_failed(sale: &Folder, more: &[&str]) -> Finished {
 }
 
 /// A run of a fallback chain in which all messages are reported as failed.
-fn failed_run(reporting: &ReportingGateway, people: usize) -> (Hooked, Server) {
-    let hooked = Hooked::write(campaign().to(people).channels(VIBER_SMS).through(&reporting.gateway));
+fn failed_run(reporting: &ReportingGateway, recipients: usize) -> (Hooked, Server) {
+    let hooked = Hooked::write(campaign().to(recipients).channels(VIBER_SMS).through(&reporting.gateway));
     let server = hooked.serve();
     hooked.sale.run(&[]).exits(0);
     for operation in operations(&reporting.gateway) {
         assert_eq!(hooked.post(&operation, &webhook_body(&("", "EXPIRED", 1))), 200);
     }
-    assert_eq!(hooked.results().states(), vec!["failed"; people]);
+    assert_eq!(hooked.results().states(), vec!["failed"; recipients]);
     (hooked, server)
 }
 
@@ -315,11 +320,11 @@ fn retry_of_a_chain_sends_nothing_without_a_gateway_answer() {
 
 #[test]
 fn retry_sends_the_rest_and_reports_unconfirmed_messages() {
-    let known = Arc::new(Mutex::new(None::<String>));
-    let confirmed = Arc::clone(&known);
+    let failed_id = Arc::new(Mutex::new(None::<String>));
+    let confirmed_id = Arc::clone(&failed_id);
     let gateway = Gateway::accepting().with_statuses(move |inquiry| {
         let id = inquiry["id"].to_string();
-        match *confirmed.lock().expect("an id") == Some(id.clone()) {
+        match *confirmed_id.lock().expect("an id") == Some(id.clone()) {
             true => json!({"success": true, "data": {"id": id, "type": "sms", "status": "UNDELIVERABLE"}}),
             false => json!({"success": false, "error": "no such message"}),
         }
@@ -329,7 +334,7 @@ fn retry_sends_the_rest_and_reports_unconfirmed_messages() {
     hooked.sale.run(&[]).exits(0);
     let sent = operations(&gateway);
     sent.iter().for_each(|operation| assert_eq!(hooked.post(operation, &webhook_body(&("sms", "EXPIRED", 1))), 200));
-    *known.lock().expect("an id") = Some(sent[1]["id"].to_string());
+    *failed_id.lock().expect("an id") = Some(sent[1]["id"].to_string());
     retry_failed(&hooked.sale, &["--i-accept-duplicates", "9"]).exits(2).says("that 2 messages");
     assert_eq!(operations(&gateway).len(), 3);
     let retried = retry_failed(&hooked.sale, &[]).exits(5);
@@ -359,11 +364,11 @@ fn retry_of_a_single_channel_does_not_query_the_gateway() {
 fn late_delivery_of_a_retried_message_stops_the_next_retry() {
     let reporting = ReportingGateway::new();
     let (hooked, server) = failed_run(&reporting, 1);
-    let msg_id = || hooked.results().column("msg_id")[0].to_owned();
     let first = hooked.sale.results().column("msg_id")[0].to_owned();
     reporting.set_report(("sms", "UNDELIVERABLE", 3));
     retry_failed(&hooked.sale, &[]).exits(0);
-    let (sent, second) = (operations(&reporting.gateway), msg_id());
+    let sent = operations(&reporting.gateway);
+    let second = hooked.results().column("msg_id")[0].to_owned();
     let webhook_of = |msg_id: &str, report: &Report| {
         let mut report: Value = serde_json::from_str(&webhook_body(report)).expect("JSON");
         report["msg_id"] = msg_id.into();
@@ -386,9 +391,9 @@ fn late_delivery_of_a_retried_message_stops_the_next_retry() {
 #[test]
 fn row_reported_delivered_during_a_retry_is_skipped() {
     let webhook = Arc::new(Mutex::new(None::<(String, String)>));
-    let late = Arc::clone(&webhook);
+    let late_webhook = Arc::clone(&webhook);
     let gateway = Gateway::always(Answer::items(move |operation| {
-        if let Some((address, path)) = late.lock().expect("a webhook").take() {
+        if let Some((address, path)) = late_webhook.lock().expect("a webhook").take() {
             assert_eq!(post(&address, &path, &webhook_body(&("sms", "DELIVERED", 9))), 200);
         }
         accepted(operation)
@@ -456,13 +461,13 @@ fn stop_reply_is_recorded_after_any_number_of_receipts() {
         assert_eq!(hooked.post(operation, &reply(minute, "hello")), 200);
     }
     assert_eq!(hooked.post(operation, &reply(71, "STOP")), 200);
-    let opt_out_count =
+    let count_opt_outs =
         || hooked.sale.campaign(&["suppress", "list", "--json"]).stdout.matches("answered STOP").count();
-    assert_eq!(opt_out_count(), 1);
+    assert_eq!(count_opt_outs(), 1);
     hooked.sale.campaign(&["suppress", "remove", "--yes", &format!("+{}", operation["phone"])]).exits(0);
-    assert_eq!(opt_out_count(), 0);
+    assert_eq!(count_opt_outs(), 0);
     assert_eq!(hooked.post(operation, &reply(71, "STOP")), 200);
-    assert_eq!(opt_out_count(), 1, "a repeated STOP counts again");
+    assert_eq!(count_opt_outs(), 1, "a repeated STOP opts the recipient out again");
     drop(server);
 }
 
@@ -473,13 +478,13 @@ fn unreported_fallback_fails_after_the_last_status_query() {
     let sale = campaign().to(2).channels(VIBER_SMS).through(&reporting.gateway).write();
     sale.run(&[]).exits(0);
     reporting.set_report(("viber", "EXPIRED", 10));
-    let after = |days: i64| {
+    let reconcile_after = |days: i64| {
         let clock = clock.set_to(Timestamp::now() + SignedDuration::from_hours(24 * days));
         Process::start(sale.command_after(&clock, &["reconcile", "sale", "--all"])).finish()
     };
-    after(3).exits(0);
+    reconcile_after(3).exits(0);
     assert_eq!(sale.results().states(), ["accepted"; 2]);
-    after(5);
+    reconcile_after(5);
     let results = sale.results();
     assert_eq!(results.states(), ["failed"; 2]);
     assert_eq!(results.column("reason"), ["fallback not reported"; 2]);

@@ -20,7 +20,7 @@ fn invalid_webhooks_change_nothing() {
     let delivered = json!({"success": true, "status": "DELIVERED"}).to_string();
     let mac = first.rsplit('/').next().expect("a mac");
     let swapped_mac = format!("{}/{mac}", second.rsplit_once('/').expect("a mac").0);
-    for (address, status) in [
+    for (path, status) in [
         (swapped_mac.as_str(), 404),
         (&first[..first.len() - 1], 404),
         (&first[..first.len() - 16], 404),
@@ -32,7 +32,7 @@ fn invalid_webhooks_change_nothing() {
         ("/metrics", 404),
         ("/", 404),
     ] {
-        assert_eq!(post(&hooked.address, address, &delivered), status, "{address}");
+        assert_eq!(post(&hooked.address, path, &delivered), status, "{path}");
     }
     for (body, status) in [
         ("no json", 400),
@@ -89,22 +89,22 @@ fn silent_client_is_disconnected() {
     let hooked = Hooked::write(campaign().to(1).through(&gateway));
     let server = hooked.serve();
     hooked.sale.run(&[]).exits(0);
-    let (address, body) = (webhook_path(&operations(&gateway)[0]).to_owned(), r#"{"status":"DELIVERED"}"#);
-    let request = format!("POST {address} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    let (path, body) = (webhook_path(&operations(&gateway)[0]).to_owned(), r#"{"status":"DELIVERED"}"#);
+    let request = format!("POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}", body.len());
     let started_at = Instant::now();
-    // No request; half a head; no second request after an answered one.
+    // The clients send nothing, half of the head, and one request without a second.
     let silent = ["", &request[..20], &request].map(|sent| {
         let mut stream = TcpStream::connect(&hooked.address).expect("a connection");
         stream.write_all(sent.as_bytes()).expect("sent");
         stream.set_read_timeout(Some(Duration::from_secs(25))).expect("a timeout");
         stream
     });
-    let response = silent.map(|mut stream| {
+    let response_sizes = silent.map(|mut stream| {
         let mut response = Vec::new();
         stream.read_to_end(&mut response).expect("the end of the stream");
         response.len()
     });
-    assert!(response[0] == 0 && response[2] > 0, "{response:?}");
+    assert!(response_sizes[0] == 0 && response_sizes[2] > 0, "{response_sizes:?}");
     assert!(started_at.elapsed() < Duration::from_secs(20), "{:?}", started_at.elapsed());
     drop(server);
 }
@@ -155,7 +155,7 @@ fn acknowledged_receipt_survives_a_kill_of_the_server() {
 }
 
 #[test]
-fn nothing_is_acknowledged_while_the_ledger_cannot_be_written() {
+fn webhook_is_acknowledged_only_after_the_ledger_is_written() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(1).through(&gateway));

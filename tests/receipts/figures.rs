@@ -8,14 +8,14 @@ use crate::support::{Clock, Gateway, Process, Results, campaign, change_ledger, 
 const VIBER_THEN_SMS: &str =
     "  - viber: { signature: OlenaCo, message: Hi }\n  - sms: { signature: OlenaCo, message: Hi }";
 
-/// Sends the campaign with a clock that is some hours behind, so that its receipts are in the past.
+/// Sends the campaign with a clock that is some hours behind, so that later receipts are still in the past.
 fn run_hours_ago(hooked: &Hooked, hours: i64) {
     let (clock, then) = (Clock::new(), jiff::Timestamp::now() - jiff::SignedDuration::from_hours(hours));
     let run = hooked.sale.command_after(&clock.set_to(then), &["run", "sale.yaml", "--no-wait"]);
     Process::start(run).finish().exits(0);
 }
 
-/// The body of a webhook about a channel, some seconds after a moment.
+/// The body of a webhook about a channel, dated `after` seconds after the message was sent.
 fn receipt(channel: &str, status: &str, sent: jiff::Timestamp, after: i64) -> String {
     let updated = sent + jiff::SignedDuration::from_secs(after);
     json!({"success": true, "type": channel, "status": status, "updated": updated.to_string()}).to_string()
@@ -40,7 +40,8 @@ fn status_shows_deliveries_and_delivery_times_by_channel() {
     run_hours_ago(&hooked, 4);
     assert_eq!(channel_figures(&hooked), json!({}), "no receipts yet");
     let (operations, sent) = (operations(&gateway), submission_times(&hooked.results()));
-    // Viber: 20 delivered after 1 to 20 minutes, 5 of them read. SMS: 2 delivered after Viber failed, 1 failed, 1 pending.
+    // Viber: 20 delivered after 1 to 20 minutes, 5 of them read.
+    // SMS: 2 delivered after Viber failed, 1 failed, 1 pending. The other 2 messages get no receipts.
     for (index, (operation, sent)) in operations.iter().zip(&sent).enumerate() {
         let minute = 60 * (index as i64 + 1);
         let receipts = match index {
@@ -164,19 +165,19 @@ fn figures_are_stored_and_refreshed_after_new_receipts() {
         assert_eq!(hooked.post(operation, &receipt(channel, "DELIVERED", sent[index], after)), 200);
     }
     drop(server);
-    let status = || hooked.sale.campaign(&["status", "sale", "--json"]).json();
-    let computed = status();
+    let read_status = || hooked.sale.campaign(&["status", "sale", "--json"]).json();
+    let computed = read_status();
     hooked.sale.campaign(&["resolve", "sale", "--rows", "9", "--as", "sent"]);
     hooked.sale.campaign(&["reconcile", "sale", "--all"]);
-    let stored = status();
+    let stored = read_status();
     assert_eq!((&stored["counts"], &stored["channels"]), (&computed["counts"], &computed["channels"]));
     // The stored figures are used: the messages are not read.
     change_ledger(&hooked.sale, "CREATE TABLE aside AS SELECT * FROM envelopes; DELETE FROM envelopes");
-    assert_eq!(status(), stored);
+    assert_eq!(read_status(), stored);
     change_ledger(&hooked.sale, "INSERT INTO envelopes SELECT * FROM aside; DROP TABLE aside");
     // Unreadable or outdated figures are computed again.
     change_ledger(&hooked.sale, "UPDATE figures SET figures = substr(figures, 1, 3)");
-    assert_eq!(status(), stored);
+    assert_eq!(read_status(), stored);
     let server = hooked.serve();
     assert_eq!(hooked.post(&operations[6], &receipt("sms", "DELIVERED", sent[6], 90)), 200);
     assert_eq!(channel_figures(&hooked)["sms"]["counts"], json!({"delivered": 3}));

@@ -58,7 +58,8 @@ fn replies_are_exported_without_spreadsheet_formulas() {
     drop(server);
 }
 
-/// A gateway that accepts everything. It denies unknown messages, or affirms them while `affirms_all` is set.
+/// A gateway that accepts everything and reports `status` for its messages.
+/// It denies unknown messages, or reports `status` for them, too, while `affirms_all` is set.
 fn status_gateway(status: &'static str, affirms_all: &Arc<AtomicBool>) -> Gateway {
     let affirms_all = Arc::clone(affirms_all);
     let sent = Arc::new(std::sync::Mutex::new(std::collections::BTreeSet::new()));
@@ -91,7 +92,7 @@ fn message_without_a_webhook_is_polled() {
     assert_eq!(results.counts().get("delivered"), Some(&120));
     assert_eq!(results.column("delivered_by")[0], "sms");
     assert_eq!(results.column("delivered_at")[0], "2026-11-22T10:00:00.000Z");
-    assert_eq!(gateway.sends().len(), count_requests_without_duplicates(&gateway), "nothing was sent again");
+    assert_no_duplicates(&gateway);
     sale.campaign(&["reconcile", "sale", "--all"]).exits(0).says("every accepted message has a final status");
 }
 
@@ -104,28 +105,28 @@ fn polling_uses_a_tenth_of_the_rate_limit_while_sending() {
     sale.replace("other.yaml", "name: sale", "name: other");
     sale.replace("other.yaml", "rate: 200/s", "rate: 10/s");
     let before = gateway.sends().len();
-    let inquiries = || {
+    let list_inquiry_times = || {
         let requests = gateway.requests();
         let inquiries = requests.iter().filter(|request| request.is_status_inquiry());
         inquiries.map(|request| request.at).collect::<Vec<_>>()
     };
     // The first inquiries are on their way when another campaign starts to send.
     let _reconcile = Process::start(sale.command(&["reconcile", "sale", "--all"]));
-    until("an inquiry arrives", || !inquiries().is_empty());
+    until("an inquiry arrives", || !list_inquiry_times().is_empty());
     let _run = Process::start(sale.command(&["run", "other.yaml", "--no-wait"]));
     until("another campaign sends", || gateway.sends().len() > before);
     gateway.release();
-    until("more inquiries arrive", || inquiries().len() >= 4);
-    let inquiries = inquiries();
-    let interval = inquiries[3] - inquiries[1];
+    until("more inquiries arrive", || list_inquiry_times().len() >= 4);
+    let inquiry_times = list_inquiry_times();
+    let interval = inquiry_times[3] - inquiry_times[1];
     let minimum = Duration::from_millis(4_500);
     assert!(interval > minimum, "two requests with 50 inquiries each use a tenth of 200/s for 5 s: {interval:?}");
 }
 
-fn count_requests_without_duplicates(gateway: &Gateway) -> usize {
+/// Checks that no number got a message twice.
+fn assert_no_duplicates(gateway: &Gateway) {
     let phones: std::collections::BTreeSet<u64> = gateway.phones().into_iter().collect();
-    assert_eq!(phones.len(), gateway.phones().len());
-    gateway.sends().len()
+    assert_eq!(phones.len(), gateway.phones().len(), "no message was sent again");
 }
 
 #[test]
@@ -147,7 +148,7 @@ fn server_rewrites_results_after_receipts() {
 }
 
 #[test]
-fn opt_out_reply_through_loopback_applies_only_to_loopback() {
+fn opt_out_reply_excludes_the_recipient_from_later_editions() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(3).through(&gateway));
     let server = hooked.serve();
@@ -160,9 +161,9 @@ fn opt_out_reply_through_loopback_applies_only_to_loopback() {
     let list = list.as_array().expect("a list");
     assert_eq!(list.len(), 1, "{list:?}");
     assert_eq!(list[0]["phone"].to_string().trim_matches('"'), crate::support::phone(2).to_string());
-    let again = campaign().to(3).through(&gateway).top("edition: second");
+    let second_edition = campaign().to(3).through(&gateway).top("edition: second");
     let hook = format!("hook: {{ public_url: http://{}, secret: {{ file: hook.secret }} }}", hooked.address);
-    again.profile(&hook).rewrite(&hooked.sale);
+    second_edition.profile(&hook).rewrite(&hooked.sale);
     hooked.sale.run(&[]).exits(0);
     let results = hooked.sale.results();
     assert_eq!(results.states(), ["skipped", "accepted", "accepted"]);

@@ -1,4 +1,4 @@
-//! Delivery receipts by webhook: endpoint, status changes, replies, delivery times.
+//! Delivery receipts by webhook and inquiry: endpoint, status changes, replies, delivery times and `status --watch`.
 
 mod chains;
 mod door;

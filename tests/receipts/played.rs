@@ -45,7 +45,7 @@ impl Fault {
 /// A message according to the journal.
 #[derive(Default)]
 struct Message {
-    lost: bool,
+    has_lost_webhooks: bool,
     /// The gateway's word for its status.
     status: String,
     /// The status words that the server acknowledged.
@@ -76,15 +76,15 @@ impl JournalState {
         for line in self.journal.read_new_lines() {
             let Some(msg_id) = line["msg_id"].as_u64() else { continue };
             let message = self.messages.entry(msg_id.to_string()).or_default();
-            let word = || line["status"].as_str().expect("a word").to_owned();
+            let read_status = || line["status"].as_str().expect("a word").to_owned();
             match line["event"].as_str().expect("an event") {
                 "operation" => {
                     let ends_in_3 = line["phone"].as_str().is_some_and(|phone| phone.ends_with('3'));
-                    message.lost = fault == Fault::Lost && ends_in_3;
+                    message.has_lost_webhooks = fault == Fault::Lost && ends_in_3;
                 }
-                "status" => message.status = word(),
+                "status" => message.status = read_status(),
                 "webhook" if line["result"] == 200 => {
-                    message.acknowledged.push(word());
+                    message.acknowledged.push(read_status());
                     self.acknowledged += 1;
                 }
                 _ => {}
@@ -92,23 +92,25 @@ impl JournalState {
         }
     }
 
-    /// Whether the journal has this number of messages, each with an acknowledged final status unless it is lost.
+    /// Whether the journal has this number of messages and the server acknowledged the latest status of each.
+    /// Messages with lost webhooks need no acknowledgement.
     fn is_complete(&self, messages: usize) -> bool {
         self.messages.len() == messages
-            && self.messages.values().all(|message| message.lost || message.is_acknowledged())
+            && self.messages.values().all(|message| message.has_lost_webhooks || message.is_acknowledged())
     }
 
-    /// Whether the results agree with the acknowledged webhooks. The server can poll the status of lost ones.
+    /// Whether the results agree with the acknowledged webhooks. If webhooks are lost, the server can poll the status.
     fn agrees_with_acknowledged(&self, results: &Results) -> bool {
         results.rows.iter().all(|row| {
             let message = &self.messages[&row["msg_id"]];
             let latest = message.acknowledged.iter().map(|word| state(word)).max_by_key(|state| state_rank(state));
-            row["state"] == latest.unwrap_or("accepted") || (message.lost && row["state"] == state(&message.status))
+            row["state"] == latest.unwrap_or("accepted")
+                || (message.has_lost_webhooks && row["state"] == state(&message.status))
         })
     }
 
-    /// Whether the results have the final status of every message.
-    fn agrees_with_final(&self, results: &Results) -> bool {
+    /// Whether the results have the latest status of every message in the journal.
+    fn agrees_with_latest(&self, results: &Results) -> bool {
         results.rows.iter().all(|row| row["state"] == state(&self.messages[&row["msg_id"]].status))
     }
 }
@@ -142,9 +144,9 @@ fn compare_after_kills(fault: Fault, messages: usize, kills: usize) {
     let sandbox = SandboxProcess::start_with(&["--scenario", scenario.to_str().expect("a path")]);
     let hooked = Hooked::write(campaign().to(messages).channels(CHANNELS).through(&sandbox));
     let mut journal = JournalState::of(&sandbox);
-    let started = (fault != Fault::AllAtOnce).then(|| hooked.serve());
+    let early_server = (fault != Fault::AllAtOnce).then(|| hooked.serve());
     let run = hooked.sale.start(&[]);
-    let (mut server, run) = match started {
+    let (mut server, run) = match early_server {
         Some(server) => (server, Some(run)),
         None => {
             wait_for_exit(run);
@@ -177,7 +179,7 @@ fn compare_after_kills(fault: Fault, messages: usize, kills: usize) {
         wait_for_exit(Process::start(hooked.sale.command(&["reconcile", "sale", "--all"])));
     }
     journal.read(fault);
-    assert!(journal.agrees_with_final(&hooked.results()), "{fault:?}: {:?}", hooked.results().counts());
+    assert!(journal.agrees_with_latest(&hooked.results()), "{fault:?}: {:?}", hooked.results().counts());
     server.end("TERM").exits(0);
 }
 
@@ -190,7 +192,7 @@ fn results_match_the_journal_after_the_server_is_killed() {
     }
 }
 
-/// The same with 100,000 messages and 20 kills of the server.
+/// The same comparison with 100,000 messages and 20 kills of the server.
 mod a_hundred_thousand {
     use super::{Fault, compare_after_kills};
 

@@ -47,8 +47,8 @@ fn wrong_server_at_the_webhook_url_is_reported_with_advice() {
         (Answer::status_with(301, &["Location: http://127.0.0.1:1/"]), "a redirect"),
         (Answer::CloseRead, "the connection was lost"),
     ] {
-        let (hooked, other) = (campaign_with_hook(), Gateway::always(answer));
-        hooked.sale.replace("gateways.yaml", &format!("http://{}", hooked.address), &other.base_url());
+        let (hooked, wrong_server) = (campaign_with_hook(), Gateway::always(answer));
+        hooked.sale.replace("gateways.yaml", &format!("http://{}", hooked.address), &wrong_server.base_url());
         let finished = test_public_url(&hooked).says(message);
         assert!(matches!(finished.code(), Some(2 | 5)), "{}", finished.details());
     }

@@ -13,7 +13,7 @@ fn webhook_body(operation: &Value, status: &str, second: u32) -> String {
 }
 
 #[test]
-fn each_operation_has_a_unique_webhook_url() {
+fn receipts_at_unique_webhook_urls_update_their_own_rows() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(4).through(&gateway));
     let server = hooked.serve();
@@ -44,11 +44,9 @@ fn repeated_and_reordered_receipts_never_downgrade_the_state() {
     let server = hooked.serve();
     hooked.sale.run(&[]).exits(0);
     let operation = &operations(&gateway)[0];
-    for (reported, state) in
-        [("READ", "read"), ("DELIVERED", "read"), ("READ", "read"), ("EXPIRED", "read"), ("ROUTING", "read")]
-    {
+    for reported in ["READ", "DELIVERED", "READ", "EXPIRED", "ROUTING"] {
         assert_eq!(hooked.post(operation, &webhook_body(operation, reported, 5)), 200);
-        assert_eq!(hooked.results().states(), [state], "{reported}");
+        assert_eq!(hooked.results().states(), ["read"], "{reported}");
     }
     drop(server);
     assert_eq!(hooked.results().states(), ["read"], "the state is stored");
@@ -115,7 +113,7 @@ fn queued_row_gets_its_msg_id_and_rejected_row_its_reason() {
 }
 
 #[test]
-fn failed_message_is_resent_as_a_new_one_on_request() {
+fn retry_resends_a_failed_message_with_a_new_id() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(2).asynchronous().through(&gateway));
     let server = hooked.serve();
@@ -161,12 +159,12 @@ fn delivery_of_a_message_and_its_retry_is_a_suspected_duplicate() {
     hooked.sale.campaign(&["retry", "sale", "--no-wait"]).exits(0);
     let sent = operations(&gateway);
     // The receipts have no `msg_id`, because two different values would prove two messages by themselves.
-    let delivered = |operation: &Value| {
+    let delivered_receipt = |operation: &Value| {
         json!({ "success": true, "id": operation["id"].to_string(), "type": "sms", "status": "DELIVERED" }).to_string()
     };
-    assert_eq!(hooked.post(&sent[1], &delivered(&sent[1])), 200);
+    assert_eq!(hooked.post(&sent[1], &delivered_receipt(&sent[1])), 200);
     assert!(!hooked.results().column("reason")[0].starts_with("duplicate suspected"));
-    assert_eq!(hooked.post(&sent[0], &delivered(&sent[0])), 200);
+    assert_eq!(hooked.post(&sent[0], &delivered_receipt(&sent[0])), 200);
     let results = hooked.results();
     assert_eq!(results.states(), ["delivered"]);
     assert!(results.column("reason")[0].starts_with("duplicate suspected"), "{:?}", results.column("reason"));
@@ -185,22 +183,23 @@ fn undelivered_messages_are_resent_only_on_request() {
         assert_eq!(hooked.post(&first[operation], &receipt), 200);
     }
     hooked.sale.campaign(&["status", "sale"]).exits(3).says("campaign retry sale@1 --state failed");
-    let again = || operations(&gateway)[3..].iter().map(|operation| operation["phone"].clone()).collect::<Vec<_>>();
+    let list_retried_phones =
+        || operations(&gateway)[3..].iter().map(|operation| operation["phone"].clone()).collect::<Vec<_>>();
     hooked.sale.campaign(&["retry", "sale", "--error", "no room"]).exits(3).says("1 message could not be delivered");
     // Both messages were accepted, so they do not count as rejected.
     hooked.sale.campaign(&["retry", "sale"]).exits(3).says("2 messages could not be delivered");
     hooked.sale.campaign(&["retry", "sale", "--state", "rejected,not_sent"]).exits(3).says("--state failed");
-    assert!(again().is_empty());
+    assert!(list_retried_phones().is_empty());
     hooked.sale.campaign(&["retry", "sale", "--state", "failed", "--error", "no room"]).exits(3);
-    assert_eq!(again(), [first[0]["phone"].clone()]);
+    assert_eq!(list_retried_phones(), [first[0]["phone"].clone()]);
     hooked.sale.campaign(&["retry", "sale", "--state", "rejected,failed"]).exits(0);
-    assert_eq!(again(), [0, 1].map(|row: usize| first[row]["phone"].clone()));
+    assert_eq!(list_retried_phones(), [0, 1].map(|row: usize| first[row]["phone"].clone()));
     hooked.sale.campaign(&["retry", "sale", "--state", "delivered"]).exits(2);
     drop(server);
 }
 
 #[test]
-fn only_check_says_which_messages_get_webhooks() {
+fn check_says_which_messages_get_webhooks() {
     let gateway = Gateway::accepting();
     let viber = "  - viber: { signature: OlenaCo, message: Hi }";
     let hooked = Hooked::write(campaign().channels(viber).through(&gateway));
@@ -232,10 +231,10 @@ fn later_report_of_a_rejection_does_not_change_its_reason() {
     let report = hooked.sale.campaign(&["report", "sale", "--json"]).json();
     assert_eq!(report["figures"]["failures"]["by"][0]["why"], "No route", "{report}");
     let browser = Browser::signed_in(&server);
-    for (reason, found) in [("No+route", true), ("Operator+blocked", false)] {
+    for (reason, is_expected) in [("No+route", true), ("Operator+blocked", false)] {
         let page = browser.page(&format!("/runs/sale@1/rows?reason={reason}"));
-        let listed = page.all("a").iter().any(|link| link.attribute("href").ends_with("/rows/2"));
-        assert_eq!(listed, found, "{reason}");
+        let is_listed = page.all("a").iter().any(|link| link.attribute("href").ends_with("/rows/2"));
+        assert_eq!(is_listed, is_expected, "{reason}");
     }
     server.end("TERM").exits(0);
 }

@@ -36,7 +36,7 @@ fn run_counts(folder: &Folder, run: &str) -> Value {
 }
 
 #[test]
-fn runs_of_the_previous_version_are_recounted() {
+fn runs_of_version_0_1_are_recounted() {
     let _files = in_files();
     let folder = stored_ledger();
     // Version 0.1 reported 5 messages of `combined` as failed, 2 of `queued`, and all of `chosen`.
@@ -48,7 +48,7 @@ fn runs_of_the_previous_version_are_recounted() {
 }
 
 #[test]
-fn figures_of_the_previous_version_are_recomputed() {
+fn figures_of_version_0_1_are_recomputed() {
     let _files = in_files();
     let folder = stored_ledger();
     let channels = folder.campaign(&["status", "combined@1", "--json"]).json()["channels"].clone();

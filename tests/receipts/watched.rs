@@ -49,13 +49,13 @@ fn watch_follows_a_run_until_its_last_message_is_final() {
     assert_eq!((&last["counts"], &last["exit"]), (&json!({ "delivered": 29, "failed": 1 }), &json!(3)));
     assert_eq!(last["channels"]["sms"]["counts"], last["counts"]);
     assert!(before.iter().all(|object| object["exit"].is_null() && object["at"].is_string()), "{before:?}");
-    let without_time = |object: &Value| {
+    let remove_time = |object: &Value| {
         let mut object = object.clone();
         object.as_object_mut().expect("an object").remove("at");
         object
     };
     assert!(
-        before.windows(2).all(|pair| without_time(&pair[0]) != without_time(&pair[1])),
+        before.windows(2).all(|pair| remove_time(&pair[0]) != remove_time(&pair[1])),
         "an object is printed only if something changed"
     );
     server.end("TERM").exits(0);
@@ -83,7 +83,7 @@ fn ended_run_is_reported_once_with_the_exit_code_of_status() {
 }
 
 #[test]
-fn signal_ends_only_the_watcher() {
+fn signalled_watcher_exits_with_the_code_of_the_signal() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(3).through(&gateway).write();
     sale.run(&[]).exits(0);

@@ -24,28 +24,26 @@ fn run_to_end(command: Command) -> Finished {
     Process::start(command).finish()
 }
 
-fn check(sale: &Folder, folder: &str) -> Finished {
-    run_to_end({
-        let mut command = sale.command(&["ledger", "check", "--state-dir", folder]);
-        command.env_remove("CAMPAIGN_LEDGER");
-        command
-    })
+fn check_ledger_in(sale: &Folder, folder: &str) -> Finished {
+    let mut command = sale.command(&["ledger", "check", "--state-dir", folder]);
+    command.env_remove("CAMPAIGN_LEDGER");
+    run_to_end(command)
 }
 
 #[test]
-fn backup_during_a_run_is_complete_and_does_not_affect_it() {
+fn backup_during_a_run_is_complete_and_the_run_continues() {
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = campaign().to(20).batches_of(4).one_at_a_time().through(&gateway).write();
     let run = sale.start(&[]);
     until("the gateway has the second envelope", || gateway.requests().len() == 2);
     let report = sale.campaign(&[&BACKUP[..], &["--json"]].concat()).exits(0).json();
     assert_eq!((&report["runs"], &report["rows"], &report["without_copies"]), (&json!(1), &json!(20), &json!(0)));
-    check(&sale, "saved").exits(0).says("is sound: 1 run with 20 rows");
+    check_ledger_in(&sale, "saved").exits(0).says("is sound: 1 run with 20 rows");
     sale.campaign(&BACKUP).exits(74).says("the folder is not empty");
     gateway.release();
     run.finish().exits(0);
     let entries = std::fs::read_dir(sale.path("")).expect("a folder").map(|entry| entry.expect("an entry").file_name());
-    assert!(!entries.into_iter().any(|name| name.to_string_lossy().contains("part")));
+    assert!(!entries.into_iter().any(|name| name.to_string_lossy().contains("part")), "a partial backup is left");
 }
 
 #[test]
@@ -57,7 +55,7 @@ fn row_count_of_a_backup_includes_lookups() {
         sale.campaign(&["gateway", "lookup", "+380501234567", "--gateway", "local", "--yes"]).exits(0);
     }
     sale.campaign(&BACKUP).exits(0).says("2 runs with 7 rows");
-    check(&sale, "saved").exits(0).says("2 runs with 7 rows");
+    check_ledger_in(&sale, "saved").exits(0).says("2 runs with 7 rows");
     run_to_end(other_state_command(&sale, &RESTORE)).exits(0).says("2 runs with 7 rows");
 }
 
@@ -76,7 +74,7 @@ fn unrestored_backup_sends_nothing() {
         run_to_end(command).exits(74).says("that has not been restored").says("ledger restore");
     }
     assert!(gateway.requests().is_empty());
-    check(&sale, "saved").exits(0);
+    check_ledger_in(&sale, "saved").exits(0);
 }
 
 #[test]
@@ -184,7 +182,7 @@ fn interrupted_restore_blocks_sending_until_it_is_repeated() {
         sale.campaign(&BACKUP).exits(0);
         sale.run(&[]).exits(0);
         let sent = gateway.phones().len();
-        // The restored ledger replaces another one, as after a first restore of an older backup.
+        // This restore creates the ledger that the interrupted restore replaces.
         run_to_end(other_state_command(&sale, &RESTORE)).exits(4);
         if failpoint != "backup.copied" {
             assert_dies(other_state_command(&sale, &RESTORE));

@@ -21,7 +21,7 @@ fn find_problems(sale: &Folder, code: i32) -> Vec<Value> {
 }
 
 #[test]
-fn undamaged_ledger_is_sound_after_any_operation() {
+fn undamaged_ledger_is_sound_after_various_operations() {
     let gateway = Gateway::accepting();
     let sale = used_campaign(&gateway);
     let report = sale.campaign(&["ledger", "check", "--json"]).exits(0).json();
@@ -30,8 +30,8 @@ fn undamaged_ledger_is_sound_after_any_operation() {
     sale.campaign(&["suppress", "add", &format!("+{}", phone(4))]).exits(0);
     sale.campaign(&["forget", &format!("+{}", phone(3)), "--yes"]).exits(0);
     assert_eq!(find_problems(&sale, 0), Vec::<Value>::new());
-    let nobody = campaign().to(1).through(&gateway).write();
-    nobody.campaign(&["ledger", "check"]).exits(0).says("no ledger yet");
+    let unused = campaign().to(1).through(&gateway).write();
+    unused.campaign(&["ledger", "check"]).exits(0).says("no ledger yet");
 }
 
 /// Damage to a record: how to cause it, words in the report, and the affected run.
@@ -114,7 +114,7 @@ fn damaged_record_is_named_with_its_run() {
     }
 }
 
-/// Records outside of runs, each written with a wrong checksum, and the words that name them in the report.
+/// Statements that damage records other than messages, and the words that name each record in the report.
 const RECORDS: [(&str, &str); 6] = [
     (
         "INSERT INTO schedules (name, file, digest, gateway, addresses, account, armed_by, armed_at, since, paused, sum)
@@ -157,7 +157,7 @@ fn ledger_check_names_damaged_records_and_remedies() {
 }
 
 #[test]
-fn ledger_check_finds_damage_in_records_with_stored_counts() {
+fn ledger_check_finds_damage_in_skipped_rows_and_receipts() {
     for (damage, named) in [
         (
             "INSERT INTO left_out (run, state, reason, rows, sum)

@@ -4,7 +4,7 @@ use super::witness::{Tally, Witness};
 use crate::support::{Draft, Finished, Folder, Process, campaign, note_on_failure, phone};
 
 /// The number of recipients of each campaign, in envelopes of 1, 4 and 4.
-const PEOPLE: usize = 9;
+const RECIPIENTS: usize = 9;
 /// The size of the largest envelope.
 const LARGEST: usize = 4;
 /// The maximum number of starts until a run ends after a crash.
@@ -33,9 +33,9 @@ fn resume_to_end(sale: &Folder) -> Finished {
     panic!("the run did not end in {STARTS} starts");
 }
 
-fn nine_recipients(asynchronous: bool) -> Draft {
-    let draft = campaign().to(PEOPLE).batches_of(LARGEST).one_at_a_time();
-    if asynchronous { draft.asynchronous() } else { draft }
+fn nine_recipients(is_asynchronous: bool) -> Draft {
+    let draft = campaign().to(RECIPIENTS).batches_of(LARGEST).one_at_a_time();
+    if is_asynchronous { draft.asynchronous() } else { draft }
 }
 
 /// The passes of a failpoint at which runs are killed: every `step`-th, from `first`.
@@ -50,12 +50,12 @@ const EVERY_PASS: Passes = Passes { first: 1, step: 1 };
 const ODD_PASSES: Passes = Passes { first: 1, step: 2 };
 const EVEN_PASSES: Passes = Passes { first: 2, step: 2 };
 
-/// Kills a run at these passes of a failpoint, and returns the first pass that no run reaches.
-fn die_at_passes(point: &str, asynchronous: bool, passes: Passes) -> u32 {
+/// Kills a new run at each of these passes of a failpoint, and returns the first pass that the run does not reach.
+fn die_at_passes(point: &str, is_asynchronous: bool, passes: Passes) -> u32 {
     for pass in (passes.first..).step_by(passes.step) {
-        let _case = note_on_failure(format!("case: {point}:{pass}, asynchronous: {asynchronous}"));
+        let _case = note_on_failure(format!("case: {point}:{pass}, asynchronous: {is_asynchronous}"));
         let witness = Witness::start();
-        let draft = nine_recipients(asynchronous);
+        let draft = nine_recipients(is_asynchronous);
         // Only runs with a consent rule have evidence to store.
         let has_consents = point.starts_with("consents.");
         let draft = if has_consents { draft.recipients("consent: { column: name, source: name }") } else { draft };
@@ -64,14 +64,14 @@ fn die_at_passes(point: &str, asynchronous: bool, passes: Passes) -> u32 {
             return pass;
         }
         resume_to_end(&sale);
-        let people = (2..PEOPLE + 2).map(phone);
-        assert_eq!(witness.tally(&sale, people), Tally::default());
+        let recipients = (2..RECIPIENTS + 2).map(phone);
+        assert_eq!(witness.tally(&sale, recipients), Tally::default());
         let doubts = witness.doubts(&sale);
         assert!(doubts.len() <= LARGEST, "only one envelope was open: {doubts:?}");
         assert!(doubts.is_empty() || can_leave_doubt(point), "no envelope was open: {doubts:?}");
         assert!(!doubts.is_empty() || !always_leaves_doubt(point), "the open envelope must be in doubt");
         sale.run(&[]).exits(if doubts.is_empty() { 0 } else { 4 });
-        assert_eq!(witness.arrivals() + doubts.len(), PEOPLE);
+        assert_eq!(witness.arrivals() + doubts.len(), RECIPIENTS);
     }
     0
 }
@@ -87,11 +87,14 @@ fn always_leaves_doubt(point: &str) -> bool {
 }
 
 /// Checks each failpoint on one endpoint, and that it fires the expected number of times.
-fn check_points(points: &[(&str, std::ops::RangeInclusive<u32>)], asynchronous: bool, passes: Passes) {
+fn check_points(points: &[(&str, std::ops::RangeInclusive<u32>)], is_asynchronous: bool, passes: Passes) {
     for (point, expected) in points {
-        let unreached = die_at_passes(point, asynchronous, passes);
-        let fired = (unreached - passes.step as u32)..unreached;
-        assert!(fired.into_iter().any(|times| expected.contains(&times)), "{point} was not reached at {unreached}");
+        let unreached = die_at_passes(point, is_asynchronous, passes);
+        let possible_counts = (unreached - passes.step as u32)..unreached;
+        assert!(
+            possible_counts.into_iter().any(|times| expected.contains(&times)),
+            "{point} was not reached at {unreached}"
+        );
     }
 }
 
@@ -162,35 +165,36 @@ fn killed_reconciliation_is_repeated_and_sends_nothing() {
             let witness = Witness::start();
             let sale = nine_recipients(false).through(&witness).write();
             assert!(run_dies(&sale, &RUN, ("answer.came", 2)), "the second envelope's answer is lost");
-            let asks_once = point.ends_with("kept");
-            if asks_once && pass > 1 {
+            let fires_only_once = point.ends_with("kept");
+            if fires_only_once && pass > 1 {
                 continue;
             }
-            assert!(run_dies(&sale, &RUN, (point, pass)), "the run reconciles");
+            assert!(run_dies(&sale, &RUN, (point, pass)), "the run reaches the failpoint while it reconciles");
             resume_to_end(&sale).exits(0);
-            assert_eq!(witness.tally(&sale, (2..PEOPLE + 2).map(phone)), Tally::default());
+            assert_eq!(witness.tally(&sale, (2..RECIPIENTS + 2).map(phone)), Tally::default());
         }
     }
 }
 
 #[test]
 fn retry_requested_before_a_crash_is_performed_once() {
-    let orders = [("retry.ordered", 1), ("commit.before", 1), ("commit.before", 2), ("commit.after", 1)];
-    let later = [("commit.after", 2), ("intent.kept", 1), ("answer.came", 1), ("outcome.kept", 1), ("run.marked", 1)];
-    for (point, pass) in orders.into_iter().chain(later) {
+    let order_points = [("retry.ordered", 1), ("commit.before", 1), ("commit.before", 2), ("commit.after", 1)];
+    let later_points =
+        [("commit.after", 2), ("intent.kept", 1), ("answer.came", 1), ("outcome.kept", 1), ("run.marked", 1)];
+    for (point, pass) in order_points.into_iter().chain(later_points) {
         let _case = note_on_failure(format!("case: {point}:{pass}"));
         let witness = Witness::rejecting((4..7).map(phone));
         let sale = nine_recipients(false).through(&witness).write();
         sale.run(&["--keep-going"]).exits(3);
-        assert_eq!((witness.rejections(), witness.arrivals()), (3, PEOPLE - 3));
-        assert!(run_dies(&sale, &["retry", "sale@1"], (point, pass)), "the retry runs");
+        assert_eq!((witness.rejections(), witness.arrivals()), (3, RECIPIENTS - 3));
+        assert!(run_dies(&sale, &["retry", "sale@1"], (point, pass)), "the retry reaches the failpoint");
         // If the killed command did not record the retry, the second command does. Otherwise, the recorded retry is
         // resumed.
         if sale.campaign(&["retry", "sale@1"]).code() == Some(2) {
             resume_to_end(&sale);
         }
-        assert_eq!(witness.tally(&sale, (2..PEOPLE + 2).map(phone)), Tally::default());
+        assert_eq!(witness.tally(&sale, (2..RECIPIENTS + 2).map(phone)), Tally::default());
         let doubts = witness.doubts(&sale).len();
-        assert_eq!(witness.arrivals() + doubts, PEOPLE, "each rejected message is sent once more or is in doubt");
+        assert_eq!(witness.arrivals() + doubts, RECIPIENTS, "each rejected message is sent once more or is in doubt");
     }
 }

@@ -9,7 +9,7 @@ use super::witness::Witness;
 use crate::support::{Chance, Folder, campaign, in_files, note_on_failure, phone};
 
 /// The number of recipients of each campaign, in envelopes of 1, then 5.
-const PEOPLE: usize = 60;
+const RECIPIENTS: usize = 60;
 /// The number of bits flipped in each story; the four stories flip 300.
 const FLIPS: usize = 75;
 
@@ -18,29 +18,29 @@ const FLIPS: usize = 75;
 struct RunEnd {
     /// The options of the last start.
     options: &'static [&'static str],
-    /// The failpoint at which the run died, if it did; its writes are then in the log.
-    died: Option<&'static str>,
+    /// The failpoint at which the run died, if it did. Its writes are then in the write-ahead log.
+    failpoint: Option<&'static str>,
 }
 
-const FINISHED: RunEnd = RunEnd { options: &[], died: None };
-const STOPPED: RunEnd = RunEnd { options: &["--limit", "31"], died: None };
-const KILLED_AT_THE_END: RunEnd = RunEnd { options: &[], died: Some("run.marked:1") };
-const KILLED: RunEnd = RunEnd { options: &[], died: Some("outcome.kept:8") };
+const FINISHED: RunEnd = RunEnd { options: &[], failpoint: None };
+const STOPPED: RunEnd = RunEnd { options: &["--limit", "31"], failpoint: None };
+const KILLED_AT_THE_END: RunEnd = RunEnd { options: &[], failpoint: Some("run.marked:1") };
+const KILLED: RunEnd = RunEnd { options: &[], failpoint: Some("outcome.kept:8") };
 
 impl RunEnd {
-    /// The files in which bits flip.
+    /// The files in which bits flip. A file that is named more often is chosen more often.
     fn files(self) -> &'static [&'static str] {
-        match self.died {
+        match self.failpoint {
             Some(_) => &["ledger.sqlite-wal"],
             None => &["ledger.sqlite", "ledger.sqlite", "ledger.sqlite", "ledger.mark"],
         }
     }
 
-    /// A campaign whose run ended this way, with a copy of its folder.
+    /// A campaign whose run ended this way, with copies of its state and results.
     fn set_up(self) -> (Witness, Folder) {
         let witness = Witness::start();
-        let sale = campaign().to(PEOPLE).batches_of(5).one_at_a_time().through(&witness).write();
-        match self.died {
+        let sale = campaign().to(RECIPIENTS).batches_of(5).one_at_a_time().through(&witness).write();
+        match self.failpoint {
             None => drop(sale.run(self.options)),
             Some(point) => {
                 let mut command = sale.command(&[&["run", "sale.yaml", "--no-wait"], self.options].concat());
@@ -56,19 +56,19 @@ impl RunEnd {
         (witness, sale)
     }
 
-    /// Flips this number of bits, one at a time, each in the undamaged files.
+    /// Flips this number of bits, one at a time, each in the undamaged files, and checks the run after each flip.
     fn flip_bits(self, flips: usize, chance: &mut Chance) {
         let (witness, sale) = self.set_up();
-        let (all_recipients, with_message): (BTreeSet<u64>, BTreeSet<u64>) =
-            ((2..PEOPLE + 2).map(phone).collect(), witness.phones().into_iter().collect());
+        let all_recipients: BTreeSet<u64> = (2..RECIPIENTS + 2).map(phone).collect();
+        let with_message: BTreeSet<u64> = witness.phones().into_iter().collect();
         for _ in 0..flips {
             let flipped = flip_bit(&sale.path("state"), self.files(), chance);
             let _case = note_on_failure(format!("{self:?}, {flipped}"));
             let before = witness.arrivals();
             let run = sale.run(&[]);
             let new = witness.phones().split_off(before);
-            let again: BTreeSet<&u64> = new.iter().filter(|phone| with_message.contains(phone)).collect();
-            assert!(again.is_empty(), "{} recipients got a second message\n{}", again.len(), run.details());
+            let repeated: BTreeSet<&u64> = new.iter().filter(|phone| with_message.contains(phone)).collect();
+            assert!(repeated.is_empty(), "{} recipients got a second message\n{}", repeated.len(), run.details());
             let new: BTreeSet<u64> = new.into_iter().collect();
             match run.code() {
                 // The damage lost no record: the run sends the missing messages.
@@ -82,7 +82,7 @@ impl RunEnd {
             if sale.path("kept/results").exists() {
                 restore_folder(&sale.path("kept/results"), &sale.path("results"));
             } else {
-                // The trial might have written the first results.
+                // This run might have written the first results.
                 let _ = fs::remove_dir_all(sale.path("results"));
             }
         }

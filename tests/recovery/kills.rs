@@ -15,7 +15,7 @@ const IN_FLIGHT: u64 = 2;
 /// The settings of a campaign whose run is killed.
 #[derive(Clone, Copy)]
 struct Case {
-    asynchronous: bool,
+    is_asynchronous: bool,
     batch: u64,
     /// The number of recipients: enough for several starts, each of which begins with small envelopes.
     rows: u64,
@@ -38,7 +38,7 @@ impl Case {
     fn kill_repeatedly(self, limit: u64, chance: &mut Chance) -> u64 {
         let witness = Witness::start();
         let draft = campaign().to(self.rows as usize).batches_of(self.batch as usize);
-        let draft = if self.asynchronous { draft.asynchronous() } else { draft };
+        let draft = if self.is_asynchronous { draft.asynchronous() } else { draft };
         let sale = draft.delivery(&format!("in_flight: {IN_FLIGHT}")).through(&witness).write();
         let mut kills = 0;
         while kills < limit && self.start_and_kill(&witness, &sale, chance) {
@@ -50,8 +50,8 @@ impl Case {
 
     /// Starts the run and kills it after a short time or number of messages. Returns whether it was still running.
     fn start_and_kill(self, witness: &Witness, sale: &Folder, chance: &mut Chance) -> bool {
-        let soon = chance.below(3) == 0;
-        let moment = if soon { Duration::from_micros(chance.below(150_000)) } else { Duration::MAX };
+        let is_soon = chance.below(3) == 0;
+        let moment = if is_soon { Duration::from_micros(chance.below(150_000)) } else { Duration::MAX };
         let enough = witness.arrivals() + 1 + chance.below(self.rows / 4) as usize;
         let (start, mut run) = (Instant::now(), sale.start(&[]));
         until("the moment to kill", || start.elapsed() >= moment || witness.arrivals() >= enough || !run.is_running());
@@ -86,12 +86,12 @@ fn busy_wait(time: Duration) {
 /// A story for each endpoint and envelope size.
 macro_rules! killed {
     ($($story:ident: $asynchronous:literal, $batch:literal, $rows:literal;)+) => {
-        const CASES: &[Case] = &[$(Case { asynchronous: $asynchronous, batch: $batch, rows: $rows }),+];
+        const CASES: &[Case] = &[$(Case { is_asynchronous: $asynchronous, batch: $batch, rows: $rows }),+];
 
         $(
             #[test]
             fn $story() {
-                Case { asynchronous: $asynchronous, batch: $batch, rows: $rows }.survive_kills(KILLS, &mut Chance::seeded());
+                Case { is_asynchronous: $asynchronous, batch: $batch, rows: $rows }.survive_kills(KILLS, &mut Chance::seeded());
             }
         )+
     };

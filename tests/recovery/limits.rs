@@ -10,11 +10,11 @@ use crate::support::{
 };
 
 /// The number of recipients of each campaign, in envelopes of 1, 4, 4 …
-const PEOPLE: usize = 41;
+const RECIPIENTS: usize = 41;
 
 /// A campaign that soon gives up if it cannot connect.
 fn write_sale(witness: &Witness) -> Folder {
-    let draft = campaign().to(PEOPLE).batches_of(4).one_at_a_time();
+    let draft = campaign().to(RECIPIENTS).batches_of(4).one_at_a_time();
     draft.delivery("stop_after: { unreachable: 1s }").through(witness).write()
 }
 
@@ -31,7 +31,7 @@ fn start_after(sale: &Folder, prepare: &str, arguments: &[&str]) -> Process {
 fn finish_run(witness: &Witness, sale: &Folder) {
     let last = (0..3).map(|_| sale.run(&[])).find(|run| matches!(run.code(), Some(0 | 3 | 4)));
     assert!(last.is_some(), "the run did not end in three starts");
-    assert_eq!(witness.tally(sale, (2..PEOPLE + 2).map(phone)), Tally::default());
+    assert_eq!(witness.tally(sale, (2..RECIPIENTS + 2).map(phone)), Tally::default());
     witness.doubts(sale);
 }
 
@@ -43,7 +43,7 @@ enum Reached {
     All,
 }
 
-/// Runs with this file size limit; nothing is sent before its intent is recorded.
+/// Runs the campaign with this file size limit, then finishes the run without it. Returns how far the first run got.
 fn run_on_full_disk(kilobytes: u32) -> Reached {
     let _case = note_on_failure(format!("case: no file may be larger than {kilobytes} KB"));
     let witness = Witness::start();
@@ -53,20 +53,22 @@ fn run_on_full_disk(kilobytes: u32) -> Reached {
     let reached = match (run.code(), witness.arrivals()) {
         (Some(74), 0) => Reached::Nobody,
         (Some(74), _) => Reached::Some,
-        (Some(0), PEOPLE) => Reached::All,
+        (Some(0), RECIPIENTS) => Reached::All,
         _ => panic!("{}", run.details()),
     };
     finish_run(&witness, &sale);
     reached
 }
 
-/// Finds a limit that stops the run before its first message and one that stops no run, then runs with every `step` KB
-/// between them.
+/// Finds a limit that stops the run before its first message and one that stops no run, then runs with the limits
+/// between them, in steps of `step` KB.
 fn fill_the_disk_midway(step: usize) {
     let _files = in_files();
     let sizes: Vec<(u32, Reached)> = (0..640).step_by(32).map(|size| (size, run_on_full_disk(size))).collect();
-    let at = |wanted: Reached| sizes.iter().filter(move |(_, reached)| *reached == wanted).map(|(size, _)| *size);
-    let (Some(too_small), Some(enough)) = (at(Reached::Nobody).max(), at(Reached::All).min()) else {
+    let sizes_reaching =
+        |wanted: Reached| sizes.iter().filter(move |(_, reached)| *reached == wanted).map(|(size, _)| *size);
+    let (Some(too_small), Some(enough)) = (sizes_reaching(Reached::Nobody).max(), sizes_reaching(Reached::All).min())
+    else {
         panic!("every size is large enough, or none is");
     };
     // The sizes in between are the interesting ones. They span only a few pages of the ledger's log.
@@ -96,7 +98,7 @@ fn lookup_on_a_full_disk_is_unsent_or_reported_as_charged() {
     let (mut unsent, mut unrecorded, mut complete) = (0, 0, 0);
     for kilobytes in (0..160).step_by(4) {
         let _case = note_on_failure(format!("case: no file may be larger than {kilobytes} KB"));
-        // The ledger is complete again, and its log is empty.
+        // This lookup completes the ledger and empties its log.
         folder.campaign(&LOOKUP).exits(0);
         let before = gateway.requests().len();
         let lookup = start_after(&folder, &format!("ulimit -f {}", kilobytes * 2), &LOOKUP).finish();
@@ -133,7 +135,7 @@ fn full_disk_during_copying_is_not_reported_as_a_bad_list() {
 #[test]
 fn run_memory_is_hidden_from_core_dumps_and_other_processes() {
     let witness = Witness::start();
-    let sale = campaign().to(PEOPLE).delivery("rate: 1/s").through(&witness).write();
+    let sale = campaign().to(RECIPIENTS).delivery("rate: 1/s").through(&witness).write();
     let mut run = Process::start(sale.command(&["run", "sale.yaml", "--no-wait"]));
     until("a message is sent", || witness.arrivals() > 0);
     let limits = run.read_proc_file("limits");
@@ -147,21 +149,21 @@ fn run_memory_is_hidden_from_core_dumps_and_other_processes() {
 
 #[test]
 fn low_open_file_limit_ends_a_run_with_a_reason_and_no_loss() {
-    let mut refused = 0;
+    let mut too_low = 0;
     for files in [4, 6, 7, 9].into_iter().chain((10..44).step_by(3)) {
         let _case = note_on_failure(format!("case: {files} open files"));
         let witness = Witness::start();
         let sale = write_sale(&witness);
         let run = run_after(&sale, &format!("ulimit -n {files}"));
         // With the lowest limits, the system cannot even load the program.
-        let started = !run.stderr.contains("shared librar");
+        let is_started = !run.stderr.contains("shared librar");
         // The error must not blame an input.
-        assert!(!started || matches!(run.code(), Some(0 | 4 | 5 | 74)), "{}", run.details());
+        assert!(!is_started || matches!(run.code(), Some(0 | 4 | 5 | 74)), "{}", run.details());
         assert!(!run.stderr.contains("panicked"), "{}", run.details());
-        refused += usize::from(started && run.code() != Some(0));
+        too_low += usize::from(is_started && run.code() != Some(0));
         finish_run(&witness, &sale);
     }
-    assert!(refused > 2, "only {refused} limits were too low");
+    assert!(too_low > 2, "only {too_low} limits were too low");
 }
 
 #[test]
@@ -262,13 +264,13 @@ impl Reachable for SmallDisk {
 #[test]
 fn sandbox_without_journal_space_says_so_and_stops_answering() {
     let mut small_disk = SmallDisk::start();
-    let sale = campaign().to(PEOPLE).batches_of(4).one_at_a_time().through(&small_disk).write();
+    let sale = campaign().to(RECIPIENTS).batches_of(4).one_at_a_time().through(&small_disk).write();
     let run = sale.run(&[]);
     assert!(matches!(run.code(), Some(4 | 5)), "{}", run.details());
     let results = sale.results();
     let accepted: BTreeSet<String> =
         results.rows.iter().filter(|row| row["state"] == "accepted").map(|row| row["phone"].clone()).collect();
-    assert!(!accepted.is_empty() && accepted.len() < PEOPLE, "{}", run.details());
+    assert!(!accepted.is_empty() && accepted.len() < RECIPIENTS, "{}", run.details());
     assert!(accepted.is_subset(&small_disk.phones()), "{}", run.details());
     assert!(small_disk.sandbox.is_running() && small_disk.sandbox.stderr().contains("cannot write the journal"));
     small_disk.sandbox.signal("INT");

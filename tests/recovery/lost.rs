@@ -2,15 +2,22 @@
 
 use std::fs;
 
-use super::state::{commits, copy_folder, log_is_empty, restore_folder};
+use super::state::{copy_folder, count_commits, is_log_empty, restore_folder};
 use super::witness::Witness;
-use crate::support::{Answer, Folder, Gateway, Process, campaign, in_files, note_on_failure, until};
+use crate::support::{Answer, Finished, Folder, Gateway, Process, campaign, in_files, note_on_failure, until};
 
 /// The number of recipients of each campaign, one per envelope.
-const PEOPLE: usize = 11;
+const RECIPIENTS: usize = 11;
 
 fn write_sale(witness: &Witness) -> Folder {
-    campaign().to(PEOPLE).batches_of(1).one_at_a_time().through(witness).write()
+    campaign().to(RECIPIENTS).batches_of(1).one_at_a_time().through(witness).write()
+}
+
+/// Runs the binary with its ledger in another state folder.
+fn run_with_other_ledger(sale: &Folder, arguments: &[&str]) -> Finished {
+    let mut command = sale.command(arguments);
+    command.env("CAMPAIGN_STATE_DIR", sale.path("of-root"));
+    Process::start(command).finish()
 }
 
 /// A campaign sent to all recipients, with a copy of its state folder from before each message.
@@ -22,13 +29,13 @@ fn sent_with_copies() -> (Witness, Folder) {
         let moment = moments.join(number.to_string());
         copy_folder(&state, &moment);
         // A copy made during a write can be torn, which is a different kind of damage. A torn copy is made again.
-        while matches!(commits(&moment), (held, known) if held < known) {
+        while matches!(count_commits(&moment), (ledger, mark) if ledger < mark) {
             restore_folder(&state, &moment);
         }
         number += 1;
     });
     sale.run(&[]).exits(0);
-    assert_eq!(witness.arrivals(), PEOPLE);
+    assert_eq!(witness.arrivals(), RECIPIENTS);
     (witness, sale)
 }
 
@@ -36,8 +43,8 @@ fn sent_with_copies() -> (Witness, Folder) {
 fn state_folder_restored_from_any_moment_sends_nothing() {
     let _files = in_files();
     let (witness, sale) = sent_with_copies();
-    // The last copy lists all recipients, so a run from it would send nothing.
-    for moment in 0..PEOPLE - 1 {
+    // The last copy has an intent for every recipient, so a run from it would send nothing.
+    for moment in 0..RECIPIENTS - 1 {
         let _case = note_on_failure(format!("case: restored from before message {moment}"));
         restore_folder(&sale.path(&format!("moments/{moment}")), &sale.path("state"));
         for _ in 0..2 {
@@ -56,7 +63,7 @@ fn state_folder_restored_from_any_moment_sends_nothing() {
         sale.campaign(&["results", "sale", "--out", "results/sale.csv"]).exits(74).says("nothing was written");
         assert_eq!(fs::read(sale.results_file()).expect("results"), before, "newer results were replaced");
     }
-    assert_eq!(witness.arrivals(), PEOPLE);
+    assert_eq!(witness.arrivals(), RECIPIENTS);
 }
 
 #[test]
@@ -95,13 +102,13 @@ fn read_only_commands_warn_about_a_restored_ledger() {
 fn stale_state_copy_from_any_moment_sends_nothing() {
     let _files = in_files();
     let (witness, sale) = sent_with_copies();
-    for moment in 0..PEOPLE - 1 {
+    for moment in 0..RECIPIENTS - 1 {
         let state = sale.path(&format!("moments/{moment}"));
         let mut command = sale.command(&["run", "sale.yaml", "--no-wait"]);
         command.env("CAMPAIGN_STATE_DIR", &state);
         Process::start(command).finish().exits(74).says("another ledger");
     }
-    assert_eq!(witness.arrivals(), PEOPLE);
+    assert_eq!(witness.arrivals(), RECIPIENTS);
 }
 
 #[test]
@@ -109,7 +116,7 @@ fn ledger_deleted_with_its_high_water_mark_sends_nothing() {
     let _files = in_files();
     let witness = Witness::start();
     let sale = write_sale(&witness);
-    for moment in 1..=PEOPLE {
+    for moment in 1..=RECIPIENTS {
         let _case = note_on_failure(format!("case: deleted after message {moment}"));
         sale.run(&["--limit", "1"]);
         assert_eq!(witness.arrivals(), moment);
@@ -134,18 +141,13 @@ fn another_ledger_resends_nothing_unless_a_person_confirms() {
     let witness = Witness::start();
     let sale = write_sale(&witness);
     sale.run(&[]).exits(0);
-    let elsewhere = |arguments: &[&str]| {
-        let mut command = sale.command(arguments);
-        command.env("CAMPAIGN_STATE_DIR", sale.path("of-root"));
-        Process::start(command).finish()
-    };
-    elsewhere(&["run", "sale.yaml"]).exits(74).says("11 unknown messages").says("another user");
-    assert!(!sale.path("of-root").exists(), "a new ledger blocks the right one");
-    assert_eq!(witness.arrivals(), PEOPLE);
+    run_with_other_ledger(&sale, &["run", "sale.yaml"]).exits(74).says("11 unknown messages").says("another user");
+    assert!(!sale.path("of-root").exists(), "a refused run creates no ledger");
+    assert_eq!(witness.arrivals(), RECIPIENTS);
     // A rehearsal asks for no confirmation and replaces no live results.
-    elsewhere(&["run", "sale.yaml", "--gateway", "sandbox"]).exits(0);
-    elsewhere(&["run", "sale.yaml", "--new-ledger"]).exits(0).says("sale.old-1.csv");
-    assert_eq!(witness.arrivals(), 2 * PEOPLE);
+    run_with_other_ledger(&sale, &["run", "sale.yaml", "--gateway", "sandbox"]).exits(0);
+    run_with_other_ledger(&sale, &["run", "sale.yaml", "--new-ledger"]).exits(0).says("sale.old-1.csv");
+    assert_eq!(witness.arrivals(), 2 * RECIPIENTS);
     // Now the first ledger does not contain the messages in the results.
     sale.run(&[]).exits(74).says("results/sale.csv");
 }
@@ -155,19 +157,14 @@ fn plans_and_checks_refuse_another_ledger() {
     let _files = in_files();
     let witness = Witness::start();
     let sale = write_sale(&witness);
-    let elsewhere = |arguments: &[&str]| {
-        let mut command = sale.command(arguments);
-        command.env("CAMPAIGN_STATE_DIR", sale.path("of-root"));
-        Process::start(command).finish()
-    };
-    let planned = elsewhere(&["plan", "sale.yaml", "--json"]).exits(0).json();
+    let planned = run_with_other_ledger(&sale, &["plan", "sale.yaml", "--json"]).exits(0).json();
     let digest = planned["digest"].as_str().expect("a digest");
     sale.campaign(&["check", "sale.yaml"]).exits(0).says("is ready");
     sale.run(&[]).exits(0);
     for refused in [&["plan", "sale.yaml"][..], &["approve", digest]] {
-        elsewhere(refused).exits(74).says("11 unknown messages").says("another user");
+        run_with_other_ledger(&sale, refused).exits(74).says("11 unknown messages").says("another user");
     }
-    let checked = elsewhere(&["check", "sale.yaml"]).exits(74).says("might not be ready");
+    let checked = run_with_other_ledger(&sale, &["check", "sale.yaml"]).exits(74).says("might not be ready");
     assert!(!checked.stdout.contains("is ready") && !checked.stdout.contains("next:"), "{}", checked.stdout);
 }
 
@@ -175,20 +172,18 @@ fn plans_and_checks_refuse_another_ledger() {
 fn schedules_are_not_activated_with_another_ledger() {
     let _files = in_files();
     let witness = Witness::start();
-    let draft = campaign().to(PEOPLE).top("timezone: Europe/Kyiv").top("schedule: { every: Mon 10:00 }");
+    let draft = campaign().to(RECIPIENTS).top("timezone: Europe/Kyiv").top("schedule: { every: Mon 10:00 }");
     let sale = draft.through(&witness).write();
-    let elsewhere = |arguments: &[&str]| {
-        let mut command = sale.command(arguments);
-        command.env("CAMPAIGN_STATE_DIR", sale.path("of-root"));
-        Process::start(command).finish()
-    };
-    elsewhere(&["schedule", "add", "sale.yaml"]).exits(0);
+    run_with_other_ledger(&sale, &["schedule", "add", "sale.yaml"]).exits(0);
     sale.run(&["--now"]).exits(0);
-    elsewhere(&["schedule", "pause", "sale"]).exits(0);
+    run_with_other_ledger(&sale, &["schedule", "pause", "sale"]).exits(0);
     for refused in [&["schedule", "add", "sale.yaml"][..], &["schedule", "resume", "sale"]] {
-        elsewhere(refused).exits(74).says("11 unknown messages").says("another user");
+        run_with_other_ledger(&sale, refused).exits(74).says("11 unknown messages").says("another user");
     }
-    assert_eq!(elsewhere(&["schedule", "list", "--json"]).exits(0).json_list()[0]["state"], "paused");
+    assert_eq!(
+        run_with_other_ledger(&sale, &["schedule", "list", "--json"]).exits(0).json_list()[0]["state"],
+        "paused"
+    );
     sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
 }
 
@@ -206,9 +201,9 @@ fn spreadsheet_with_damaged_identifiers_is_not_recognized() {
 
 /// Asserts that the mark equals the number of commits in the ledger, and that the ledger is closed.
 fn assert_closed(sale: &Folder) {
-    let (ledger, mark) = commits(&sale.path("state"));
+    let (ledger, mark) = count_commits(&sale.path("state"));
     assert_eq!(mark, ledger, "the mark differs from the ledger");
-    assert!(log_is_empty(&sale.path("state")), "the ledger was not closed");
+    assert!(is_log_empty(&sale.path("state")), "the ledger was not closed");
 }
 
 #[test]
@@ -218,13 +213,13 @@ fn high_water_mark_is_up_to_date_however_a_command_ends() {
     let sale = write_sale(&witness);
     sale.run(&["--limit", "2"]);
     assert_closed(&sale);
-    let mut panics = sale.command(&["run", "sale.yaml", "--no-wait"]);
-    panics.env("CAMPAIGN_FAILPOINT", "outcome.kept:2:panic");
-    Process::start(panics).finish().exits(1);
+    let mut panicking_run = sale.command(&["run", "sale.yaml", "--no-wait"]);
+    panicking_run.env("CAMPAIGN_FAILPOINT", "outcome.kept:2:panic");
+    Process::start(panicking_run).finish().exits(1);
     assert_closed(&sale);
-    let mut panics = sale.command(&["run", "sale.yaml", "--no-wait"]);
-    panics.env("CAMPAIGN_FAILPOINT", "run.claimed:1:panic");
-    Process::start(panics).finish().exits(1);
+    let mut panicking_run = sale.command(&["run", "sale.yaml", "--no-wait"]);
+    panicking_run.env("CAMPAIGN_FAILPOINT", "run.claimed:1:panic");
+    Process::start(panicking_run).finish().exits(1);
     assert_closed(&sale);
     sale.run(&[]);
     assert_closed(&sale);
@@ -246,7 +241,7 @@ fn high_water_mark_is_up_to_date_however_a_command_ends() {
 fn second_signal_leaves_the_high_water_mark_up_to_date() {
     let _files = in_files();
     let gateway = Gateway::always(Answer::Silence);
-    let sale = campaign().to(PEOPLE).through(&gateway).write();
+    let sale = campaign().to(RECIPIENTS).through(&gateway).write();
     let mut run = sale.start(&[]);
     until("a request arrived", || !gateway.requests().is_empty());
     run.signal("INT");
@@ -267,7 +262,7 @@ fn killed_run_leaves_a_high_water_mark_matching_its_ledger() {
         let mut command = sale.command(&["run", "sale.yaml", "--no-wait"]);
         command.env("CAMPAIGN_FAILPOINT", point);
         Process::start(command).finish().says("went off");
-        let (ledger, mark) = commits(&sale.path("state"));
+        let (ledger, mark) = count_commits(&sale.path("state"));
         assert_eq!(mark, ledger, "a reported commit is not marked");
     }
 }
@@ -298,6 +293,6 @@ fn process_suspended_in_a_commit_blocks_no_reader_and_is_named() {
     }
     run.kill();
     sale.run(&[]);
-    assert_eq!(witness.messages().len(), PEOPLE);
+    assert_eq!(witness.messages().len(), RECIPIENTS);
     assert!(witness.messages().values().all(|times| *times == 1));
 }

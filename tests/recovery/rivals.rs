@@ -30,7 +30,7 @@ fn processes_that_start_together_send_each_message_once() {
         let rivals = [sale.start(&[]), sale.start(&[]), sale.start(&[])];
         let mut codes = rivals.map(|rival| rival.finish().code());
         codes.sort_unstable();
-        // The later process finds no unsent rows.
+        // A process that starts after the run has ended finds no unsent rows.
         assert!(codes[0] == Some(0) && codes.iter().all(|code| matches!(code, Some(0 | 6))), "{codes:?}");
         let mut phones = gateway.phones();
         phones.sort_unstable();
@@ -56,13 +56,13 @@ fn processes_that_open_a_new_ledger_at_once_wait_for_each_other() {
     for _ in 0..10 {
         let rehearsal = campaign().write();
         let text = std::fs::read_to_string(rehearsal.path("sale.yaml")).expect("the campaign");
-        let others = ["first", "second", "third", "fourth"].map(|name| {
+        let runs = ["first", "second", "third", "fourth"].map(|name| {
             let file = format!("{name}.yaml");
             rehearsal.write(&file, &text.replace("name: sale", &format!("name: {name}")));
             Process::start(rehearsal.command(&["run", &file]))
         });
-        for other in others {
-            other.finish().exits(0);
+        for run in runs {
+            run.finish().exits(0);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Signals and closed output pipes: a run that is interrupted once or twice, or whose output nobody reads.
+//! Signals and closed output pipes: a run that is interrupted once or twice, or whose output is not read.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn raise_rate(sale: &Folder) {
 }
 
 #[test]
-fn interrupted_run_writes_results_and_the_next_sends_the_rest() {
+fn interrupted_run_writes_results_and_next_run_sends_the_rest() {
     for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
         let sandbox = SandboxProcess::start();
         let sale = campaign().to(400).through(&sandbox).delivery("rate: 100/s").batches_of(10).write();

@@ -19,7 +19,7 @@ pub(super) fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
-/// Replaces a folder with the copy.
+/// Replaces a folder with a copy of it.
 pub(super) fn restore_folder(copy: &Path, folder: &Path) {
     fs::remove_dir_all(folder).expect("a folder");
     copy_folder(copy, folder);
@@ -27,7 +27,7 @@ pub(super) fn restore_folder(copy: &Path, folder: &Path) {
 
 /// The number of commits in the ledger of a state folder, and the number that its high-water mark records. Reads a copy
 /// of the ledger, because reading can change the original.
-pub(super) fn commits(state: &Path) -> (i64, i64) {
+pub(super) fn count_commits(state: &Path) -> (i64, i64) {
     let copy = tempfile::tempdir().expect("a folder");
     copy_folder(state, copy.path());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -39,11 +39,11 @@ pub(super) fn commits(state: &Path) -> (i64, i64) {
         commits.expect("a number")
     });
     let mark = fs::read_to_string(state.join("ledger.mark")).expect("the mark");
-    let known = mark.split("commit ").skip(1).map(|after| after.split(' ').next().expect("a number"));
-    (ledger, known.map(|known| known.parse().expect("a number")).max().expect("a mark"))
+    let recorded = mark.split("commit ").skip(1).map(|after| after.split(' ').next().expect("a number"));
+    (ledger, recorded.map(|commit| commit.parse().expect("a number")).max().expect("a mark"))
 }
 
 /// Whether the write-ahead log of the ledger is empty or does not exist.
-pub(super) fn log_is_empty(state: &Path) -> bool {
+pub(super) fn is_log_empty(state: &Path) -> bool {
     fs::metadata(state.join("ledger.sqlite-wal")).map_or(true, |log| log.len() == 0)
 }

@@ -9,12 +9,12 @@ use super::witness::{Tally, Witness};
 use crate::support::{Folder, Gateway, Process, Results, campaign, in_files, note_on_failure, phone};
 
 /// The number of recipients of each campaign, in envelopes of 1, 4 and 4.
-const PEOPLE: usize = 9;
+const RECIPIENTS: usize = 9;
 /// The files of a ledger.
 const LEDGER: [&str; 4] = ["ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm", "ledger.mark"];
 
 fn write_sale(witness: &Witness) -> Folder {
-    campaign().to(PEOPLE).batches_of(4).one_at_a_time().through(witness).write()
+    campaign().to(RECIPIENTS).batches_of(4).one_at_a_time().through(witness).write()
 }
 
 /// Copies the existing files of a ledger into another folder: the mark first, because a commit during the copy would
@@ -105,7 +105,7 @@ fn lost_or_old_ledger_blocks_sending_until_it_is_replaced() {
         remove_ledger(&state);
         copy_ledger(&sale.path("newest"), &state);
         sale.run(&[]).exits(0);
-        assert_eq!(witness.tally(&sale, (2..PEOPLE + 2).map(phone)), Tally::default());
+        assert_eq!(witness.tally(&sale, (2..RECIPIENTS + 2).map(phone)), Tally::default());
     }
 }
 
@@ -119,26 +119,26 @@ fn lost_ledger_is_replaced_on_request_and_its_records_are_kept() {
     sale.run(&[]).exits(74).says("--new-ledger");
     sale.run(&["--limit", "2", "--new-ledger"]).exits(0).says("the ledger was deleted");
     sale.run(&[]).exits(0);
-    assert_eq!(witness.arrivals(), 1 + PEOPLE, "all recipients get the message again");
+    assert_eq!(witness.arrivals(), 1 + RECIPIENTS, "all recipients get the message again");
     // The records of the old ledger are kept.
     assert!(sale.path("results/sale.old-1.csv").exists() && sale.path("state/runs/sale@1.old-1").exists());
 }
 
 #[cfg(unix)]
 #[test]
-fn nothing_is_sent_without_access_to_the_state_folder() {
+fn run_without_access_to_the_state_folder_sends_nothing() {
     use std::os::unix::fs::PermissionsExt as _;
     for mode in [0o500, 0o000] {
         let witness = Witness::start();
         let sale = write_sale(&witness);
         sale.run(&["--limit", "1"]).exits(0);
         let state = sale.path("state");
-        let set = |mode| fs::set_permissions(&state, fs::Permissions::from_mode(mode)).expect("a mode");
-        set(mode);
+        let set_mode = |mode| fs::set_permissions(&state, fs::Permissions::from_mode(mode)).expect("a mode");
+        set_mode(mode);
         // Root can write anywhere, so the story proves nothing in that case.
         let is_writable = fs::write(state.join("free"), "").is_ok();
         let run = sale.run(&[]);
-        set(0o700);
+        set_mode(0o700);
         if !is_writable {
             run.exits(74).says("state");
             assert_eq!(witness.arrivals(), 1);
@@ -150,7 +150,7 @@ fn nothing_is_sent_without_access_to_the_state_folder() {
 #[test]
 fn unreadable_state_folder_is_not_treated_as_empty() {
     let sale = campaign().write();
-    let command = |arguments: &[&str], state: &Path| {
+    let run_command = |arguments: &[&str], state: &Path| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_campaign-with-failpoints"));
         command.current_dir(sale.path(".")).env_clear().env("HOME", sale.path("home"));
         command.arg("--state-dir").arg(state).args(arguments);
@@ -170,17 +170,17 @@ fn unreadable_state_folder_is_not_treated_as_empty() {
             &["run", "sale.yaml"],
         ] {
             let _case = note_on_failure(format!("case: the state folder is {name}, {arguments:?}"));
-            command(arguments, &state).exits(74).says(&format!(" the state folder `{}`: ", state.display()));
+            run_command(arguments, &state).exits(74).says(&format!(" the state folder `{}`: ", state.display()));
         }
     }
     let nowhere = sale.path("nowhere");
-    command(&["status"], &nowhere).exits(0).says(&format!("no runs yet in `{}`", nowhere.display()));
+    run_command(&["status"], &nowhere).exits(0).says(&format!("no runs yet in `{}`", nowhere.display()));
 }
 
 /// A copy of the state folder from when a request arrived, and the numbers in the request.
 type LedgerCopy = (PathBuf, Vec<u64>);
 
-/// Copies the state folder for each request that arrives from now on.
+/// Copies the state folder for each request that arrives from now on, and returns the growing list of copies.
 fn copy_state_on_requests(witness: &Witness, sale: &Folder) -> Arc<Mutex<Vec<LedgerCopy>>> {
     let moments: Arc<Mutex<Vec<LedgerCopy>>> = Arc::default();
     let (shared, state, copies) = (Arc::clone(&moments), sale.path("state"), sale.path("moments"));
@@ -214,7 +214,7 @@ fn intents_are_in_the_ledger_files_when_a_request_arrives() {
         // The results were written later and contain more than the copy.
         fs::remove_dir_all(sale.path("results")).expect("the results");
         for (state, phones) in moments.iter() {
-            // The state that a process would find after a power loss at that moment.
+            // This is the state that a process would find after a power loss at that moment.
             let mut command = Command::new(env!("CARGO_BIN_EXE_campaign-with-failpoints"));
             command.env_clear().env("HOME", sale.path("home")).arg("--state-dir").arg(state);
             command.args(["results", "sale@1", "--out", "-"]);

@@ -21,7 +21,7 @@ fn copy_stored(gateway: &SandboxProcess) -> Folder {
     folder
 }
 
-fn json(text: &str) -> Value {
+fn parse_json(text: &str) -> Value {
     serde_json::from_str(text).expect("JSON")
 }
 
@@ -35,7 +35,7 @@ fn without_changed_fields(mut run: Value) -> Value {
     run
 }
 
-/// The current words for the unfinished runs, and the exit code of a run that can be resumed.
+/// The current words for the state of each unfinished run and for the reason why it stopped.
 const WORDS: [(&str, &str, Option<&str>); 4] = [
     ("sale@2", "stopped", Some("limit")),
     ("refused@1", "stopped", Some("key")),
@@ -47,15 +47,15 @@ const WORDS: [(&str, &str, Option<&str>); 4] = [
 fn records_of_earlier_versions_are_shown_as_before() {
     let _files = in_files();
     let folder = copy_stored(&SandboxProcess::start());
-    let before = |name: &str| fs::read_to_string(folder.path(name)).expect("stored output");
+    let read_stored = |name: &str| fs::read_to_string(folder.path(name)).expect("stored output");
     for _ in 0..2 {
         let now = folder.campaign(&["status", "--json"]).exits(0).json();
-        let runs = |report: &Value| -> Vec<Value> {
+        let list_runs = |report: &Value| -> Vec<Value> {
             report["runs"].as_array().expect("runs").iter().cloned().map(without_changed_fields).collect()
         };
-        assert_eq!(runs(&now), runs(&json(&before("status.json"))));
+        assert_eq!(list_runs(&now), list_runs(&parse_json(&read_stored("status.json"))));
     }
-    for report in before("runs.jsonl").lines().map(json) {
+    for report in read_stored("runs.jsonl").lines().map(parse_json) {
         let name = report["run"].as_str().expect("a name");
         let now = folder.campaign(&["status", name, "--json"]).json();
         let (state, stopped, code) = match WORDS.iter().find(|(run, ..)| *run == name) {
@@ -85,7 +85,7 @@ fn unfinished_runs_of_earlier_versions_resume_without_repeats() {
     let _files = in_files();
     let gateway = SandboxProcess::start();
     let folder = copy_stored(&gateway);
-    let sent = |rows: std::ops::RangeInclusive<usize>| rows.map(|row| (phone(row), 1)).collect();
+    let one_message_each = |rows: std::ops::RangeInclusive<usize>| rows.map(|row| (phone(row), 1)).collect();
     for (campaign, exit, expected) in [("sale.yaml", 0, 5..=9), ("signal.yaml", 0, 4..=9), ("killed.yaml", 4, 3..=9)] {
         let before = gateway.messages();
         folder.campaign(&["run", campaign, "--no-wait"]).exits(exit);
@@ -94,7 +94,7 @@ fn unfinished_runs_of_earlier_versions_resume_without_repeats() {
             *received.get_mut(&phone).expect("a number") -= times;
         }
         received.retain(|_, times| *times > 0);
-        assert_eq!(received, sent(expected), "{campaign}");
+        assert_eq!(received, one_message_each(expected), "{campaign}");
     }
     folder.campaign(&["run", "sale.yaml", "--no-wait"]).exits(0);
     folder.campaign(&["run", "done.yaml", "--no-wait"]).exits(3);

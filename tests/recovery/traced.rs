@@ -9,7 +9,7 @@ use super::witness::{Tally, Witness};
 use crate::support::{Finished, Folder, Process, campaign, note_on_failure, phone};
 
 /// The number of recipients of the campaign, in envelopes of 1, 4, 4 …
-const PEOPLE: usize = 21;
+const RECIPIENTS: usize = 21;
 
 /// Whether `strace` is installed and can trace; prints a message if not.
 fn can_trace() -> bool {
@@ -22,7 +22,7 @@ fn can_trace() -> bool {
 }
 
 fn write_sale(witness: &Witness) -> Folder {
-    campaign().to(PEOPLE).batches_of(4).one_at_a_time().through(witness).write()
+    campaign().to(RECIPIENTS).batches_of(4).one_at_a_time().through(witness).write()
 }
 
 /// Runs the campaign under `strace` with these options; the trace is in `trace`.
@@ -66,25 +66,25 @@ fn parse_calls(trace: &str) -> Vec<Call> {
         };
         let resumed = call.starts_with("<...").then(|| unfinished.remove(process).unwrap_or_default());
         let ended = resumed.or((call_start == call).then_some(call));
-        let log = |call: &str| call.contains("ledger.sqlite-wal>");
+        let is_on_log = |call: &str| call.contains("ledger.sqlite-wal>");
         match ended {
             Some(ended) if ended.starts_with("fdatasync") || ended.starts_with("fsync") => {
-                calls.extend(log(ended).then_some(Call::Synced));
+                calls.extend(is_on_log(ended).then_some(Call::Synced));
             }
-            Some(ended) if ended.starts_with("pwrite64") || ended.starts_with("write") && log(ended) => {
-                calls.extend(log(ended).then_some(Call::Written));
+            Some(ended) if ended.starts_with("pwrite64") || ended.starts_with("write") && is_on_log(ended) => {
+                calls.extend(is_on_log(ended).then_some(Call::Written));
             }
             _ => {}
         }
-        let sends = ["sendto(", "write(", "writev(", "sendmsg("].iter().any(|name| call_start.starts_with(name));
-        calls.extend((resumed.is_none() && sends && call_start.contains(r#"\"sms_message\""#)).then_some(Call::Sent));
+        let is_send = ["sendto(", "write(", "writev(", "sendmsg("].iter().any(|name| call_start.starts_with(name));
+        calls.extend((resumed.is_none() && is_send && call_start.contains(r#"\"sms_message\""#)).then_some(Call::Sent));
     }
     calls
 }
 
 #[test]
 #[ignore = "needs strace"]
-fn no_request_goes_out_before_the_fsync_of_its_intent() {
+fn intent_is_synced_before_its_request_is_sent() {
     if !can_trace() {
         return;
     }
@@ -93,16 +93,16 @@ fn no_request_goes_out_before_the_fsync_of_its_intent() {
     let trace = "trace=fsync,fdatasync,pwrite64,write,writev,sendto,sendmsg";
     run_traced(&sale, &["-e", trace]).exits(0);
     let calls = parse_calls(&std::fs::read_to_string(sale.path("trace")).expect("a trace"));
-    let (mut written, mut synced, mut requests) = (false, false, 0);
+    let (mut is_written, mut is_synced, mut requests) = (false, false, 0);
     for call in &calls {
         match call {
-            Call::Written => (written, synced) = (true, false),
-            Call::Synced => synced = written,
+            Call::Written => (is_written, is_synced) = (true, false),
+            Call::Synced => is_synced = is_written,
             Call::Sent => {
-                assert!(synced, "request {} went out with an unsynced log: {calls:?}", requests + 1);
+                assert!(is_synced, "request {} went out with an unsynced log: {calls:?}", requests + 1);
                 requests += 1;
                 // The next request needs another commit.
-                (written, synced) = (false, false);
+                (is_written, is_synced) = (false, false);
             }
         }
     }
@@ -122,18 +122,18 @@ fn failed_fsync_stops_the_run_and_loses_nothing() {
         let sale = write_sale(&witness);
         let inject = format!("inject=fsync,fdatasync:error=EIO:when={when}");
         let run = run_traced(&sale, &["-e", "trace=fsync,fdatasync", "-e", &inject]);
-        let fired = std::fs::read_to_string(sale.path("trace")).expect("a trace").contains("(INJECTED)");
+        let was_injected = std::fs::read_to_string(sale.path("trace")).expect("a trace").contains("(INJECTED)");
         codes.insert(run.code());
         if run.code() == Some(74) {
             stopped += 1;
         } else {
             assert_eq!(run.code(), Some(0), "{}", run.details());
         }
-        let ended = (0..3).any(|_| matches!(sale.run(&[]).code(), Some(0 | 3 | 4)));
-        assert!(ended, "the run did not end in three starts");
-        assert_eq!(witness.tally(&sale, (2..PEOPLE + 2).map(phone)), Tally::default());
+        let has_ended = (0..3).any(|_| matches!(sale.run(&[]).code(), Some(0 | 3 | 4)));
+        assert!(has_ended, "the run did not end in three starts");
+        assert_eq!(witness.tally(&sale, (2..RECIPIENTS + 2).map(phone)), Tally::default());
         witness.doubts(&sale);
-        if !fired {
+        if !was_injected {
             break;
         }
     }
@@ -154,31 +154,31 @@ struct TracedPaths {
 
 impl TracedPaths {
     fn of(trace: &str, sale: &Folder) -> Self {
-        let mut names = Self { first_request: usize::MAX, ..Self::default() };
+        let mut paths = Self { first_request: usize::MAX, ..Self::default() };
         for (line, call) in trace.lines().enumerate() {
             let call = call.split_once(' ').expect("a process and its call").1.trim_start();
             let quoted: Vec<&str> = call.split('"').skip(1).step_by(2).collect();
             let path = |name: &&str| (line, sale.path(name));
             // Calls from other threads can split the trace line of a call.
-            let succeeded = call.ends_with(" = 0") || call.ends_with("<unfinished ...>");
-            if (call.starts_with("mkdir") || call.starts_with("rename")) && succeeded {
-                names.created.extend(quoted.last().map(path));
+            let has_succeeded = call.ends_with(" = 0") || call.ends_with("<unfinished ...>");
+            if (call.starts_with("mkdir") || call.starts_with("rename")) && has_succeeded {
+                paths.created.extend(quoted.last().map(path));
             } else if call.starts_with("open") && call.contains("O_CREAT") && call.contains("ledger.sqlite") {
-                names.opened.extend(quoted.last().map(path));
+                paths.opened.extend(quoted.last().map(path));
             } else if call.starts_with("fsync") || call.starts_with("fdatasync") {
                 let synced = call.split(['<', '>']).nth(1).expect("a path");
-                names.synced.push((line, PathBuf::from(synced)));
+                paths.synced.push((line, PathBuf::from(synced)));
             } else if call.contains(r#"\"sms_message\""#) {
-                names.first_request = names.first_request.min(line);
+                paths.first_request = paths.first_request.min(line);
             }
         }
-        names
+        paths
     }
 
     /// Whether the parent folder of the path was synced between these lines.
     fn is_synced_between(&self, path: &Path, lines: std::ops::Range<usize>) -> bool {
-        let above = path.parent().expect("a folder").canonicalize().expect("a folder");
-        self.synced.iter().any(|(line, synced)| lines.contains(line) && *synced == above)
+        let parent = path.parent().expect("a folder").canonicalize().expect("a folder");
+        self.synced.iter().any(|(line, synced)| lines.contains(line) && *synced == parent)
     }
 }
 
@@ -193,28 +193,28 @@ fn files_of_a_run_are_synced_before_its_first_request() {
     let state = sale.path("deep/er/state");
     let trace = "trace=mkdir,mkdirat,rename,renameat,renameat2,open,openat,fsync,fdatasync,write,writev,sendto,sendmsg";
     run_traced_with(&sale, &["--state-dir", state.to_str().expect("UTF-8")], &["-e", trace]).exits(0);
-    let names = TracedPaths::of(&std::fs::read_to_string(sale.path("trace")).expect("a trace"), &sale);
-    let is_created = |name: &str| names.created.iter().any(|(_, path)| path.ends_with(name));
+    let paths = TracedPaths::of(&std::fs::read_to_string(sale.path("trace")).expect("a trace"), &sale);
+    let is_created = |name: &str| paths.created.iter().any(|(_, path)| path.ends_with(name));
     for name in ["deep", "deep/er", "deep/er/state", "state/runs", "runs/sale@1", "state/locks", "state/ledger.mark"] {
-        assert!(is_created(name), "{name}: {names:?}");
+        assert!(is_created(name), "{name}: {paths:?}");
     }
     for (line, path) in
-        names.created.iter().filter(|(line, path)| *line < names.first_request && path.starts_with(sale.path("deep")))
+        paths.created.iter().filter(|(line, path)| *line < paths.first_request && path.starts_with(sale.path("deep")))
     {
         // Temporary files are renamed later.
         if !path.to_string_lossy().contains("/.new-") && !path.to_string_lossy().contains("ledger.mark") {
-            assert!(names.is_synced_between(path, *line..names.first_request), "{}: {names:?}", path.display());
+            assert!(paths.is_synced_between(path, *line..paths.first_request), "{}: {paths:?}", path.display());
         }
     }
-    let (named, _) = names.created.iter().find(|(_, path)| path.ends_with("runs/sale@1")).expect("the run's folder");
+    let (named, _) = paths.created.iter().find(|(_, path)| path.ends_with("runs/sale@1")).expect("the run's folder");
     for copy in ["recipients.csv", "frozen.json"] {
-        let is_synced = names.synced.iter().any(|(line, path)| line < named && path.ends_with(copy));
-        assert!(is_synced, "{copy} is not synced before its folder is renamed: {names:?}");
+        let is_synced = paths.synced.iter().any(|(line, path)| line < named && path.ends_with(copy));
+        assert!(is_synced, "{copy} is not synced before its folder is renamed: {paths:?}");
     }
-    assert!(names.opened.iter().any(|(_, path)| path.ends_with("ledger.sqlite-wal")), "{names:?}");
-    for (line, path) in &names.opened[..1] {
-        assert!(names.is_synced_between(path, *line..names.first_request), "{}: {names:?}", path.display());
+    assert!(paths.opened.iter().any(|(_, path)| path.ends_with("ledger.sqlite-wal")), "{paths:?}");
+    for (line, path) in &paths.opened[..1] {
+        assert!(paths.is_synced_between(path, *line..paths.first_request), "{}: {paths:?}", path.display());
     }
-    let (line, results) = names.created.iter().rfind(|(_, path)| path.ends_with("sale.csv")).expect("results");
-    assert!(names.is_synced_between(results, *line..usize::MAX), "{names:?}");
+    let (line, results) = paths.created.iter().rfind(|(_, path)| path.ends_with("sale.csv")).expect("results");
+    assert!(paths.is_synced_between(results, *line..usize::MAX), "{paths:?}");
 }

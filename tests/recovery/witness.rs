@@ -19,8 +19,8 @@ struct Memory {
     accepted: Vec<Accepted>,
     ids: HashSet<u64>,
     /// Numbers whose first message is rejected.
-    rejecting: BTreeSet<u64>,
-    refused: Vec<u64>,
+    to_reject: BTreeSet<u64>,
+    rejected: Vec<u64>,
     /// The requests and their operations, in the format of the sandbox's journal.
     journal: Vec<Value>,
     requests: u64,
@@ -45,13 +45,13 @@ struct Accepted {
 pub(crate) struct Tally {
     /// Recipients without a row, or whose row is unfinished.
     lost: usize,
-    /// Numbers with more than one operation.
+    /// Numbers with more than one accepted message.
     duplicated: usize,
-    /// Rows shown as accepted that never arrived.
+    /// Rows shown as accepted or queued whose message never arrived.
     falsely_accepted: usize,
-    /// Rows shown as unsent that arrived.
+    /// Rows shown as unsent or rejected whose message was accepted.
     falsely_not_sent: usize,
-    /// Operations for numbers outside the list, and rows outside it.
+    /// Messages without a row, rows outside the list, repeated rows, and rows with an unexpected state.
     unexpected: usize,
     /// Operations and answers assigned to the wrong row.
     misattributed: usize,
@@ -65,7 +65,7 @@ impl Witness {
 
     /// Rejects the first message to each of these numbers, and accepts all others.
     pub(crate) fn rejecting(phones: impl IntoIterator<Item = u64>) -> Self {
-        let memory = Memory { rejecting: phones.into_iter().collect(), ..Memory::default() };
+        let memory = Memory { to_reject: phones.into_iter().collect(), ..Memory::default() };
         let memory = Arc::new(Mutex::new(memory));
         let (sending, asking) = (Arc::clone(&memory), Arc::clone(&memory));
         let gateway =
@@ -91,7 +91,7 @@ impl Witness {
 
     /// The number of rejected messages.
     pub(crate) fn rejections(&self) -> usize {
-        self.memory.lock().expect("the memory").refused.len()
+        self.memory.lock().expect("the memory").rejected.len()
     }
 
     fn accepted(&self) -> Vec<Accepted> {
@@ -106,8 +106,8 @@ impl Witness {
         })
     }
 
-    /// Compares the messages that arrived with the results of the recipients on the list. An independent judge does
-    /// the same.
+    /// Compares the messages that arrived with the results of the recipients on the list. An independent judge also
+    /// compares them.
     #[track_caller]
     pub(crate) fn tally(&self, sale: &Folder, list: impl IntoIterator<Item = u64>) -> Tally {
         self.judge(sale);
@@ -118,10 +118,10 @@ impl Witness {
         let mut rows = BTreeMap::new();
         for row in &results.rows {
             let phone: u64 = row["to"].parse().expect("a number");
-            let arrived = messages.contains_key(&phone);
+            let has_arrived = messages.contains_key(&phone);
             match row["state"].as_str() {
-                "accepted" | "queued" => tally.falsely_accepted += usize::from(!arrived),
-                "rejected" | "not_sent" | "skipped" | "invalid" => tally.falsely_not_sent += usize::from(arrived),
+                "accepted" | "queued" => tally.falsely_accepted += usize::from(!has_arrived),
+                "rejected" | "not_sent" | "skipped" | "invalid" => tally.falsely_not_sent += usize::from(has_arrived),
                 "in_doubt" => {}
                 "planned" | "sending" => tally.lost += 1,
                 _ => tally.unexpected += 1,
@@ -135,8 +135,8 @@ impl Witness {
                 tally.unexpected += 1;
                 continue;
             };
-            let answer = &row["request_id"];
-            let is_match = row["id"] == id.to_string() && (answer.is_empty() || *answer == request);
+            let request_id = &row["request_id"];
+            let is_match = row["id"] == id.to_string() && (request_id.is_empty() || *request_id == request);
             tally.misattributed += usize::from(!is_match);
         }
         tally
@@ -155,7 +155,8 @@ impl Witness {
         judge_results(sale, &journal);
     }
 
-    /// The rows in doubt. Panics if one of them arrived, since the gateway would confirm it.
+    /// The phone numbers of the rows in doubt. Panics if a message to one of them arrived, since the gateway would
+    /// confirm that message.
     pub(crate) fn doubts(&self, sale: &Folder) -> Vec<u64> {
         let (results, messages) = (sale.results(), self.messages());
         let doubts = results.rows.iter().filter(|row| row["state"] == "in_doubt");
@@ -177,7 +178,8 @@ impl Reachable for Witness {
 }
 
 impl Memory {
-    /// Accepts the messages of a request; the answer repeats their identifiers (contract 4.1 and 4.2).
+    /// Accepts or rejects the messages of a request. The synchronous answer repeats their identifiers. The asynchronous
+    /// answer contains only the identifier of the request (contract 4.1 and 4.2).
     fn accept(&mut self, request: &Request) -> Value {
         if let Some(observer) = &mut self.observer {
             observer(request.phones());
@@ -202,8 +204,8 @@ impl Memory {
         let (id, phone) = (number("id"), number("phone"));
         let mut received = json!({ "event": "operation", "at": "", "envelope": self.requests, "id": id,
             "phone": phone.to_string(), "success": true, "msg_id": msg_id(&id.to_string()), "parts": 1 });
-        if self.rejecting.remove(&phone) {
-            self.refused.push(phone);
+        if self.to_reject.remove(&phone) {
+            self.rejected.push(phone);
             received["success"] = false.into();
             received["error"] = "No route".into();
             self.journal.push(received);

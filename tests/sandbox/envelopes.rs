@@ -142,7 +142,7 @@ fn api_key_in_a_header_grants_no_access() {
 fn rcs_lifetime_is_at_least_a_minute() {
     let sandbox = TestSandbox::start();
     for kind in ["rcs", "rcs+sms", "rcs+viber+sms"] {
-        for (lifetime, good) in [
+        for (lifetime, is_valid) in [
             (Value::Null, true),
             (json!(60), true),
             (json!(172_800), true),
@@ -152,7 +152,7 @@ fn rcs_lifetime_is_at_least_a_minute() {
             (json!("60"), false),
         ] {
             let operation = with_changes(&example(kind, 1), json!({"rcs_lifetime": lifetime}));
-            assert_eq!(sandbox.item(&operation)["success"], good, "{operation}");
+            assert_eq!(sandbox.item(&operation)["success"], is_valid, "{operation}");
         }
     }
 }
@@ -161,7 +161,7 @@ fn rcs_lifetime_is_at_least_a_minute() {
 #[test]
 fn pipeline_with_a_repeated_channel_is_refused() {
     let sandbox = TestSandbox::start();
-    for (channels, good) in [
+    for (channels, is_valid) in [
         (json!(["sms"]), true),
         (json!(["sms", "viber"]), true),
         (json!(["sms", "viber", "sms"]), false),
@@ -171,6 +171,6 @@ fn pipeline_with_a_repeated_channel_is_refused() {
         (json!("sms"), false),
     ] {
         let operation = with_changes(&example("pipeline", 1), json!({"pipeline": channels}));
-        assert_eq!(sandbox.item(&operation)["success"], good, "{operation}");
+        assert_eq!(sandbox.item(&operation)["success"], is_valid, "{operation}");
     }
 }

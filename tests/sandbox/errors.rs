@@ -50,19 +50,19 @@ fn item_without_a_whatsapp_route_fails_and_the_others_succeed() {
     }
 }
 
-/// Contract 7, row 4: the error for a sender name of another account contains the message's `id`.
+/// Contract 7, row 4: the error for an unverified or unknown sender name contains the message's `id`.
 #[test]
 fn unverified_sender_name_error_contains_the_message_id() {
     let senders = vec![("OlenaCo".to_owned(), SenderStatus::Checked), ("Fresh".to_owned(), SenderStatus::New)];
     let sandbox =
         TestSandbox::start_with(with_account(AccountSettings { senders: Some(senders), ..AccountSettings::default() }));
-    for (name, good) in [("OlenaCo", true), ("Fresh", false), ("Another", false), ("", false)] {
+    for (name, is_verified) in [("OlenaCo", true), ("Fresh", false), ("Another", false), ("", false)] {
         for kind in ["sms", "viber", "rcs", "viber+sms", "rcs+sms", "rcs+viber+sms"] {
             let signature = format!("{}_signature", kind.split('+').next_back().expect("a channel"));
             let item = sandbox.item(&with_changes(&example(kind, 9), json!({signature: name})));
-            assert_eq!(item["success"], good, "{kind} {name}: {item}");
+            assert_eq!(item["success"], is_verified, "{kind} {name}: {item}");
             let error = json!({"success": false, "error": "Error in Alpha-name", "data": {"id": 9}});
-            assert!(good || item == error, "{kind} {name}: {item}");
+            assert!(is_verified || item == error, "{kind} {name}: {item}");
         }
     }
     let listed = sandbox.payload(&json!({"type": "sender"}));
@@ -101,7 +101,7 @@ fn rejection_after_queueing_arrives_by_webhook() {
 
 /// Contract 7, row 6 (and 4.1): a request without a JSON content type is incorrect.
 #[test]
-fn request_without_content_type_executes_nothing() {
+fn request_with_another_content_type_executes_nothing() {
     let sandbox = TestSandbox::start();
     let body = envelope(&[example("sms", 1)]).to_string();
     let answer = sandbox.post(SYNC, &["Content-Type: application/x-www-form-urlencoded"], body.as_bytes());
@@ -126,15 +126,15 @@ fn message_beyond_the_balance_fails_and_costs_nothing() {
 /// Contract 7: a scenario can return any error for an item or for the envelope.
 #[test]
 fn scenario_error_has_the_same_form_as_a_gateway_error() {
-    let always = |effect| vec![ScenarioFault { when: ScenarioCondition::default(), effect }];
+    let create_faults = |effect| vec![ScenarioFault { when: ScenarioCondition::default(), effect }];
     let sandbox = TestSandbox::start_with(Scenario {
-        faults: always(FaultEffect::ItemError("No route".into())),
+        faults: create_faults(FaultEffect::ItemError("No route".into())),
         ..Scenario::default()
     });
     let items = sandbox.items(&[example("sms", 1), json!({"type": "balance"})]);
     assert_eq!(items[0], json!({"success": false, "error": "No route", "data": {"id": 1}}));
     assert_eq!(items[1]["success"], true);
-    let rejecting = always(FaultEffect::TopError("Operator not supported".into()));
+    let rejecting = create_faults(FaultEffect::TopError("Operator not supported".into()));
     let sandbox = TestSandbox::start_with(Scenario { faults: rejecting, ..Scenario::default() });
     let answer = sandbox.envelope(SYNC, &envelope(&[example("call/otp", 1)]));
     assert_eq!(answer, json!({"success": false, "error": "Operator not supported"}));

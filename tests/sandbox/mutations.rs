@@ -45,7 +45,7 @@ const ODD_VALUES: [&str; 24] = [
     "\"http://127.0.0.1:1/\"",
 ];
 
-/// Valid bodies, which are mutated.
+/// Returns the valid bodies that are mutated: the requests in `tests/contract` and an envelope of all operations.
 fn read_seeds() -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/contract");
     let files = fs::read_dir(folder).expect("the contract's examples").map(|entry| entry.expect("an entry").path());
@@ -84,7 +84,7 @@ fn mutate_body(chance: &mut Chance, seeds: &[Vec<u8>]) -> Vec<u8> {
     body
 }
 
-/// Replaces the value after the next colon.
+/// Replaces the value after the first colon at or after `from`.
 fn replace_value(body: &mut Vec<u8>, from: usize, odd: &str) {
     let colon = body[from..].iter().position(|byte| *byte == b':').map(|at| from + at + 1);
     let Some(begin) = colon else { return };
@@ -137,13 +137,13 @@ impl HttpConnection {
 }
 
 #[test]
-fn server_answers_after_thousands_of_mutated_bodies() {
+fn sandbox_answers_thousands_of_mutated_bodies() {
     post_mutated_bodies(20_000);
 }
 
 #[test]
 #[ignore = "takes some minutes"]
-fn server_answers_after_a_million_mutated_bodies() {
+fn sandbox_answers_a_million_mutated_bodies() {
     post_mutated_bodies(1_000_000);
 }
 

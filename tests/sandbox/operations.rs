@@ -133,8 +133,9 @@ fn pipeline_channel_reads_parameters_from_its_own_object() {
         let unused = with_changes(&pipeline(json!({"pipeline": [other]})), json!({channel: null}));
         assert_eq!(sandbox.item(&unused)["success"], true, "an object that no stage uses can be missing: {unused}");
     }
-    let neither = with_changes(&pipeline(json!({"pipeline": ["voice"]})), json!({"voice": {"gender": "robot"}}));
-    assert_eq!(sandbox.item(&neither)["success"], false);
+    let incomplete_voice =
+        with_changes(&pipeline(json!({"pipeline": ["voice"]})), json!({"voice": {"gender": "robot"}}));
+    assert_eq!(sandbox.item(&incomplete_voice)["success"], false);
 }
 
 /// Contract 4.3 `pipeline`: WhatsApp's object is not validated; an empty message is accepted and charged.
@@ -208,9 +209,9 @@ fn fallback_is_sent_only_after_the_previous_stage_fails() {
         let sandbox = TestSandbox::start_with(scenario_without_delivery(failing_stages));
         sandbox.payload(&example("rcs+sms", 1));
         sandbox.drain();
-        let mut tried: Vec<_> = sandbox.journal("status").iter().map(|line| line["type"].clone()).collect();
-        tried.dedup();
-        assert_eq!(tried, channels);
+        let mut tried_channels: Vec<_> = sandbox.journal("status").iter().map(|line| line["type"].clone()).collect();
+        tried_channels.dedup();
+        assert_eq!(tried_channels, channels);
     }
 }
 

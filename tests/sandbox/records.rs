@@ -10,8 +10,8 @@ use super::stand::millionths;
 /// Whether a value is an ISO 8601 time with an offset.
 fn is_time(value: &Value) -> bool {
     let Some(text) = value.as_str() else { return false };
-    let offset = text.len() > 6 && matches!(text.as_bytes()[text.len() - 6], b'+' | b'-');
-    offset && text.parse::<jiff::Timestamp>().is_ok()
+    let has_offset = text.len() > 6 && matches!(text.as_bytes()[text.len() - 6], b'+' | b'-');
+    has_offset && text.parse::<jiff::Timestamp>().is_ok()
 }
 
 /// The member names of an object.

@@ -49,7 +49,7 @@ impl TestSandbox {
         Self::start_at_own_speed(Scenario { speed: 200, ..scenario })
     }
 
-    /// Starts a sandbox with this scenario at its own speed.
+    /// Starts a sandbox with this scenario at the speed that the scenario sets.
     pub(super) fn start_at_own_speed(scenario: Scenario) -> Self {
         let runtime = Runtime::new().expect("a runtime");
         let scenario = Arc::new(scenario);
@@ -109,7 +109,7 @@ impl TestSandbox {
         millionths(&self.payload(&json!({"type": "balance"}))["amount"])
     }
 
-    /// Waits until a message has this status.
+    /// Waits until a message has this status, and returns the record of the message.
     pub(super) fn wait_for(&self, id: u64, status: &str) -> Value {
         let mut record = Value::Null;
         until(&format!("message {id} is {status}"), || {
@@ -124,7 +124,7 @@ impl TestSandbox {
         self.runtime.block_on(self.sandbox.drain())
     }
 
-    /// The numbers of accepted and rejected messages so far.
+    /// The counters of the sandbox so far: envelopes, operations, messages and statuses.
     pub(super) fn counts(&self) -> Counts {
         self.sandbox.counts()
     }

@@ -82,20 +82,20 @@ fn webhook_has_the_fields_of_its_channel() {
     let never: Percentage = "0%".parse().expect("a share");
     behaviours.set(Channel::Sms, Behaviour { delivered: never, ..Behaviour::default_for(Channel::Sms) });
     let sandbox = TestSandbox::start_with(Scenario { behaviours, ..Scenario::default() });
-    let last_webhook = |kind: &str| {
+    let send_and_get_last_webhook = |kind: &str| {
         let receiver = start_receiver();
         let operation = with_changes(&example(kind, 1), json!({"dtmf": true}));
         sandbox.payload(&with_hook(&operation, &receiver));
         sandbox.drain();
         receiver.requests().last().expect("a webhook").json()
     };
-    let voice = last_webhook("voice");
+    let voice = send_and_get_last_webhook("voice");
     assert_eq!((&voice["reply"], &voice["duration"]), (&json!("7"), &json!(12)), "{voice}");
-    let viber = last_webhook("viber");
+    let viber = send_and_get_last_webhook("viber");
     assert_eq!((&viber["status"], &viber["success"]), (&json!("REPLIED"), &json!(true)), "{viber}");
     assert_eq!(viber["replies"][0]["message"], "Так!", "{viber}");
     assert!(viber["replies"][0]["datetime"].as_str().is_some_and(|time| time.parse::<jiff::Timestamp>().is_ok()));
-    let sms = last_webhook("sms");
+    let sms = send_and_get_last_webhook("sms");
     assert_eq!((&sms["success"], &sms["status"]), (&json!(false), &json!("UNDELIVERABLE")), "{sms}");
     assert!(sms["error"].as_str().is_some_and(|error| !error.is_empty()), "{sms}");
 }
@@ -110,9 +110,9 @@ fn unacknowledged_webhook_is_retried() {
     let sandbox = TestSandbox::start_with(Scenario { webhooks, ..Scenario::default() });
     sandbox.payload(&with_hook(&example("sms", 1), &receiver));
     sandbox.drain();
-    let tried = receiver.requests();
-    assert_eq!(statuses(&tried), ["DELIVERED"; 3]);
-    assert!(tried.iter().all(|request| request.body == tried[0].body));
+    let attempts = receiver.requests();
+    assert_eq!(statuses(&attempts), ["DELIVERED"; 3]);
+    assert!(attempts.iter().all(|request| request.body == attempts[0].body));
     let results: Vec<_> = sandbox.journal("webhook").iter().map(|line| line["result"].clone()).collect();
     assert_eq!(results, [json!(500), json!(201), json!(200)]);
 }
@@ -121,36 +121,36 @@ fn unacknowledged_webhook_is_retried() {
 /// instead.
 #[test]
 fn hook_of_a_pipeline_is_not_stored() {
-    let (hook, notified) = (start_receiver(), start_receiver());
-    let notify = Some(format!("{}/account", notified.base_url()));
+    let (hook_receiver, account_receiver) = (start_receiver(), start_receiver());
+    let notify = Some(format!("{}/account", account_receiver.base_url()));
     let accounts = vec![AccountSettings { notify, ..AccountSettings::default() }];
     let sandbox = TestSandbox::start_with(Scenario { accounts, ..Scenario::default() });
-    let operation = with_hook(&example("pipeline", 3), &hook);
+    let operation = with_hook(&example("pipeline", 3), &hook_receiver);
     sandbox.payload(&operation);
     sandbox.drain();
-    let webhooks = notified.requests();
+    let webhooks = account_receiver.requests();
     assert_eq!(statuses(&webhooks), ["DELIVERED", "READ"]);
     assert!(webhooks.iter().all(|webhook| webhook.path() == "/account"));
     // Contract 6.5: the asynchronous endpoint uses the hook only for a rejection.
     sandbox.queue(std::slice::from_ref(&operation));
     sandbox.drain();
-    assert_eq!((hook.requests().len(), notified.requests().len()), (0, 4));
+    assert_eq!((hook_receiver.requests().len(), account_receiver.requests().len()), (0, 4));
     sandbox.queue(&[with_changes(&operation, json!({"phone": "nobody"}))]);
     sandbox.drain();
-    assert_eq!((statuses(&hook.requests()), notified.requests().len()), (vec![json!("REJECTED")], 4));
+    assert_eq!((statuses(&hook_receiver.requests()), account_receiver.requests().len()), (vec![json!("REJECTED")], 4));
 }
 
 /// Contract 6.4: `--notify` sets the account's notification URL.
 #[test]
 fn notify_option_sets_the_notification_url_of_the_account() {
-    let (folder, notified) = (tempfile::tempdir().expect("a folder"), start_receiver());
+    let (folder, account_receiver) = (tempfile::tempdir().expect("a folder"), start_receiver());
     let scenario = folder.path().join("scenario.yaml");
     std::fs::write(&scenario, "speed: 200\n").expect("a scenario");
-    let address = format!("{}/account?token=1", notified.base_url());
+    let address = format!("{}/account?token=1", account_receiver.base_url());
     let sandbox = SandboxProcess::start_with(&["--notify", &address, "--scenario", &scenario.display().to_string()]);
     let body = envelope(&[example("pipeline", 3)]).to_string();
     assert_eq!(post(&sandbox.base_url(), SYNC, &[JSON], body.as_bytes()).json()["success"], true);
-    let webhooks = wait_for_webhooks(&notified, 2);
+    let webhooks = wait_for_webhooks(&account_receiver, 2);
     assert_eq!(statuses(&webhooks), ["DELIVERED", "READ"]);
     assert_eq!(webhooks[0].line, "POST /account?token=1 HTTP/1.1");
 }

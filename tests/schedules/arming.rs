@@ -1,4 +1,4 @@
-//! Activating a schedule: confirmed once, then it runs unattended.
+//! Activation of schedules: after one confirmation, a schedule runs unattended.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -23,24 +23,24 @@ fn schedule_is_listed_with_its_next_occurrences_until_removed() {
     assert!(output.stdout.starts_with("✓ sale is active\n  next runs  Mon "), "{}", output.details());
     assert_eq!(output.stdout.matches("10:00 (Europe/Kyiv)").count(), 3, "{}", output.details());
     assert!(output.stdout.contains("warning: each run sends the same message"), "{}", output.details());
-    let listed = || sale.campaign(&["schedule", "list", "--json"]).exits(0).json_list();
+    let list_schedules = || sale.campaign(&["schedule", "list", "--json"]).exits(0).json_list();
     let next = sale.campaign(&["schedule", "next", "sale.yaml", "--json"]).exits(0).json_list()[0]["at"].clone();
     let file = sale.path("sale.yaml").canonicalize().unwrap();
-    assert_eq!(listed(), json!([{ "name": "sale", "file": file, "state": "armed", "next": next }]));
+    assert_eq!(list_schedules(), json!([{ "name": "sale", "file": file, "state": "armed", "next": next }]));
     sale.campaign(&["schedule", "pause", "sale"]).exits(0).says("until it is resumed");
     sale.campaign(&["schedule", "list"]).exits(0).says("next: campaign schedule resume sale");
-    assert_eq!((&listed()[0]["state"], &listed()[0]["next"]), (&json!("paused"), &json!(null)));
+    assert_eq!((&list_schedules()[0]["state"], &list_schedules()[0]["next"]), (&json!("paused"), &json!(null)));
     sale.campaign(&["schedule", "resume", "sale", "--json"]).exits(0);
-    assert_eq!(listed()[0]["state"], "armed");
+    assert_eq!(list_schedules()[0]["state"], "armed");
     sale.campaign(&["schedule", "pause", "sael"]).exits(2).says("did you mean `sale`?");
     sale.campaign(&["schedule", "remove", "sale"]).exits(0);
-    assert_eq!(listed(), json!([]));
+    assert_eq!(list_schedules(), json!([]));
     sale.campaign(&["schedule", "remove", "sale"]).exits(2).says("there is no active schedule `sale`");
     assert!(gateway.requests().is_empty(), "nothing was sent");
 }
 
 #[test]
-fn included_text_with_a_date_makes_a_new_message_each_day() {
+fn text_with_an_included_date_gets_no_repeat_warning() {
     let gateway = Gateway::accepting();
     let sale =
         weekly_campaign(&gateway).channels("  - sms: { signature: OlenaCo, message: { file: news.txt } }").write();
@@ -59,10 +59,10 @@ fn changed_campaign_is_reported_and_can_be_reactivated() {
     let sale = sale.write();
     sale.write("hello.txt", "Hello, {% include \"name.txt\" %}");
     sale.write("name.txt", "{{ name }}");
-    let state = || sale.campaign(&["schedule", "list", "--json"]).exits(0).json_list()[0]["state"].clone();
+    let read_state = || sale.campaign(&["schedule", "list", "--json"]).exits(0).json_list()[0]["state"].clone();
     let activate = || sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
     activate();
-    assert_eq!(state(), "armed");
+    assert_eq!(read_state(), "armed");
     for (file, old, new) in [
         ("hello.txt", "Hello", "Goodbye"),
         ("name.txt", "{{ name }}", "you"),
@@ -70,16 +70,16 @@ fn changed_campaign_is_reported_and_can_be_reactivated() {
         ("gateways.yaml", "http://127.0.0.1:", "http://localhost:"),
     ] {
         sale.replace(file, old, new);
-        assert_eq!(state(), "changed", "{file}");
+        assert_eq!(read_state(), "changed", "{file}");
         sale.campaign(&["schedule", "list"]).exits(0).says("activate the schedule again");
         activate().says("is active again");
-        assert_eq!(state(), "armed", "{file}");
+        assert_eq!(read_state(), "armed", "{file}");
     }
     let profile = std::fs::read_to_string(sale.path("gateways.yaml")).unwrap();
     sale.write("gateways.yaml", &format!("{}\n  rate: 200000/s\n", profile.trim_end()));
-    assert_eq!(state(), "armed", "a different rate needs no new confirmation");
+    assert_eq!(read_state(), "armed", "a different rate needs no new confirmation");
     std::fs::remove_file(sale.path("sale.yaml")).unwrap();
-    assert_eq!(state(), "changed");
+    assert_eq!(read_state(), "changed");
 }
 
 #[test]
@@ -116,27 +116,27 @@ fn live_schedule_needs_confirmation_and_a_named_gateway() {
     unnamed.campaign(&["schedule", "add", "sale.yaml"]).exits(2).says("gateway");
 }
 
-/// Asserts that refused activations create no ledger, although an activation does. `in_its_ledger` chooses the ledger of
-/// a folder; `has_ledger` returns whether that ledger exists.
-fn check_refused_activations(in_its_ledger: impl Fn(Folder) -> Folder, has_ledger: impl Fn(&Folder) -> bool) {
+/// Asserts that refused activations create no ledger, although an activation does. `choose_ledger` sets the ledger of a
+/// folder; `has_ledger` returns whether that ledger exists.
+fn check_refused_activations(choose_ledger: impl Fn(Folder) -> Folder, has_ledger: impl Fn(&Folder) -> bool) {
     let gateway = Gateway::accepting();
-    let sale = in_its_ledger(weekly_campaign(&gateway).write());
-    let refuse = |sale: &Folder, said: &str| {
-        sale.campaign(&["schedule", "add", "sale.yaml"]).exits(2).says(said);
-        assert!(!has_ledger(sale), "{said}");
+    let sale = choose_ledger(weekly_campaign(&gateway).write());
+    let assert_refused = |sale: &Folder, words: &str| {
+        sale.campaign(&["schedule", "add", "sale.yaml"]).exits(2).says(words);
+        assert!(!has_ledger(sale), "{words}");
     };
     std::fs::rename(sale.path("sale.csv"), sale.path("away.csv")).expect("a file");
-    refuse(&sale, "sale.csv");
+    assert_refused(&sale, "sale.csv");
     std::fs::rename(sale.path("away.csv"), sale.path("sale.csv")).expect("a file");
     sale.replace("sale.yaml", "{{ name }}", "{{ nme }}");
-    refuse(&sale, "nme");
+    assert_refused(&sale, "nme");
     sale.replace("sale.yaml", "{{ nme }}", "{{ name }}");
     sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
     assert!(has_ledger(&sale));
-    refuse(&in_its_ledger(campaign().top("timezone: Europe/Kyiv").top(WEEKLY).write()), "gateway");
-    let unconfirmed = in_its_ledger(live());
+    assert_refused(&choose_ledger(campaign().top("timezone: Europe/Kyiv").top(WEEKLY).write()), "gateway");
+    let unconfirmed = choose_ledger(live());
     unconfirmed.replace("sale.yaml", "name: sale\n", &format!("name: sale\ntimezone: Europe/Kyiv\n{WEEKLY}\n"));
-    refuse(&unconfirmed, "`--yes`");
+    assert_refused(&unconfirmed, "`--yes`");
 }
 
 #[test]
@@ -220,20 +220,20 @@ fn run_when_due_waits_for_the_list_until_timeout() {
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let schedule = "schedule: { every: day 21:30, grace: 10m, wait_for_file: 1h }";
     let sale = campaign().through(&gateway).top("timezone: UTC").top(schedule).write();
-    let show = |moment: &str| clock.move_to(moment.parse().expect("a moment"));
+    let set_clock = |moment: &str| clock.move_to(moment.parse().expect("a moment"));
     let list = std::fs::read_to_string(sale.path("sale.csv")).expect("a list");
     std::fs::remove_file(sale.path("sale.csv")).expect("a list");
-    show("2030-01-10T21:29:00Z");
+    set_clock("2030-01-10T21:29:00Z");
     let run = sale.command_after(&clock.adjustable(), &["run", "sale.yaml", "--no-wait", "--when-due"]);
     let run = Process::start(run);
     until("the countdown is shown", || run.stderr().contains("due Thu 10 Jan 2030, 21:30 (UTC)"));
-    show("2030-01-10T21:30:00Z");
+    set_clock("2030-01-10T21:30:00Z");
     until("the run waits for the list", || run.stderr().contains("waiting for the list until"));
-    show("2030-01-10T22:30:01Z");
+    set_clock("2030-01-10T22:30:01Z");
     until("the run waits for the next occurrence", || run.stderr().contains("due Fri 11 Jan 2030, 21:30 (UTC)"));
     let late = "Thu 10 Jan 2030, 21:30 (UTC) will not be sent: its list did not arrive in time";
     assert!(run.stderr().contains(late), "{}", run.stderr());
-    show("2030-01-11T21:31:00Z");
+    set_clock("2030-01-11T21:31:00Z");
     until("the run waits for the list again", || run.stderr().matches("waiting for the list until").count() == 2);
     assert!(gateway.requests().is_empty());
     sale.write("sale.csv", &list);

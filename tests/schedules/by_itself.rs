@@ -11,7 +11,7 @@ use crate::support::{
     Clock, Gateway, Reachable as _, Results, SandboxProcess, Server, campaign, in_files, phone, until,
 };
 
-/// Row 3 fails and every other row is delivered. Row 4 reads the message, and row 5 opts out.
+/// Row 3 fails and every other row is delivered. The recipient of row 4 reads the message, and that of row 5 opts out.
 const SCENARIO: &str = "
 speed: 60
 channels:
@@ -21,7 +21,7 @@ exceptions:
   - { when: { suffix: \"004\" }, then: { delivered: 100%, after: 0, read: 100%, read_after: 0 } }
   - { when: { suffix: \"005\" }, then: { delivered: 100%, after: 0, reply: { after: 0, message: \"Stop, please\" } } }
 ";
-/// The list of one day.
+/// The list of each day.
 const LIST: &str = "phone\n+380501000002\n+380501000003\n+380501000004\n+380501000005\n";
 const VIBER: &str = "  - viber: { signature: OlenaCo, message: \"News of {{ today }}\" }";
 
@@ -45,11 +45,11 @@ impl DailyCampaign {
         sale.replace("sale.yaml", "sale.csv", "\"daily-{{ today }}.csv\"");
         sale.write_secret("hook.url", &receiver.base_url());
         let added = sale.campaign(&["schedule", "add", "sale.yaml", "--json"]).exits(0).json();
-        let next = |at: &Value| {
+        let parse_occurrence = |at: &Value| {
             let at = at.as_str().expect("a moment");
             (at.parse().expect("a moment"), at[..10].to_owned())
         };
-        let due = added["next"].as_array().expect("dates").iter().map(next).collect();
+        let due = added["next"].as_array().expect("dates").iter().map(parse_occurrence).collect();
         Self { hooked, receiver, clock: Clock::new(), due }
     }
 
@@ -70,7 +70,7 @@ impl DailyCampaign {
         notifications.filter(|notification| notification["occasion"] == occasion).collect()
     }
 
-    /// Returns the state and reason per phone number in a day's results file. Empty while there is none.
+    /// Returns the state and reason per phone number in a day's results file. The map is empty until the file exists.
     fn results(&self, (_, day): &(Timestamp, String)) -> BTreeMap<String, (String, String)> {
         let Ok(text) = std::fs::read_to_string(self.hooked.sale.path(&format!("results/sale-{day}-10-00.csv"))) else {
             return BTreeMap::new();
@@ -102,7 +102,7 @@ fn scheduled_campaign_runs_unattended_for_two_days() {
     until("the notification reports the end", || !daily.notifications("finished").is_empty());
     let notice = &daily.notifications("finished")[0]["notices"][0];
     assert_eq!((&notice["run"], &notice["rows"]), (&"sale@1".into(), &4.into()), "{notice}");
-    until("all receipts arrive: final states, a read and a reply", || acknowledged_webhooks(&sandbox) == 6);
+    until("all receipts arrive: final states, a read and a reply", || count_acknowledged_webhooks(&sandbox) == 6);
     server.end("TERM").exits(0);
     // Second day: the list arrives early, and the machine was off overnight.
     daily.write_list(second);
@@ -111,15 +111,15 @@ fn scheduled_campaign_runs_unattended_for_two_days() {
         daily.results(first) == expected_results(["delivered", "failed", "read", "read"])
     });
     until("the notification reports the second end", || daily.notifications("finished").len() == 2);
-    let now = daily.results(second);
-    assert_eq!(now[&phone(5).to_string()], ("skipped".into(), "opted out".into()), "{now:?}");
+    let second_results = daily.results(second);
+    assert_eq!(second_results[&phone(5).to_string()], ("skipped".into(), "opted out".into()), "{second_results:?}");
     assert_eq!(sandbox.messages(), [(phone(2), 2), (phone(3), 2), (phone(4), 2), (phone(5), 1)].into());
-    assert_eq!(now.len(), 4);
+    assert_eq!(second_results.len(), 4);
     server.end("TERM").exits(0);
 }
 
 /// Counts the webhooks that were answered with 200.
-fn acknowledged_webhooks(sandbox: &SandboxProcess) -> usize {
+fn count_acknowledged_webhooks(sandbox: &SandboxProcess) -> usize {
     let is_acknowledged = |line: &&Value| line["event"] == "webhook" && line["result"].to_string().contains("200");
     sandbox.journal().iter().filter(is_acknowledged).count()
 }

@@ -151,9 +151,10 @@ fn schedule_in_the_past_is_a_warning_and_is_not_added() {
 fn schedule_add_shows_the_same_warnings_as_check() {
     let gateway = Gateway::accepting();
     let sale = draft(&gateway, "every: Mon 10:00", &[]).with_list("phone,name\n380501000002,None\n").write();
-    let warned = |output: &str| output.lines().filter(|line| line.starts_with("warning[")).map(str::to_owned).collect();
-    let checked: Vec<String> = warned(&sale.campaign(&["check", "sale.yaml"]).exits(0).stderr);
-    let added: Vec<String> = warned(&sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0).stderr);
+    let list_warnings =
+        |output: &str| output.lines().filter(|line| line.starts_with("warning[")).map(str::to_owned).collect();
+    let checked: Vec<String> = list_warnings(&sale.campaign(&["check", "sale.yaml"]).exits(0).stderr);
+    let added: Vec<String> = list_warnings(&sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0).stderr);
     assert!(!checked.is_empty() && checked == added, "{checked:?} {added:?}");
 }
 

@@ -57,7 +57,7 @@ impl DueCampaigns {
     }
 }
 
-/// Damaged records, each with a word that `ledger check` uses for it.
+/// Damage to a record: the record, the statement that damages it, and the words that `ledger check` uses for it.
 const DAMAGES: [(&str, &str, &str); 3] = [
     ("the schedule", "UPDATE schedules SET digest = 'damaged' WHERE name = 'sale'", "the schedule sale"),
     (
@@ -82,16 +82,16 @@ fn damaged_record_stops_one_schedule_and_not_the_server() {
         due.assert_stores_receipt("DELIVERED");
         server.assert_running();
         let listed = sale.campaign(&["schedule", "list", "--json"]).exits(0).json_list();
-        let schedule = |name: &str| {
+        let find_schedule = |name: &str| {
             let all = listed.as_array().expect("a list");
             all.iter().find(|schedule| schedule["name"] == name).cloned().unwrap_or_else(|| panic!("{listed}"))
         };
         assert_eq!(
-            (&schedule("other")["state"], &schedule("sale")["state"]),
+            (&find_schedule("other")["state"], &find_schedule("sale")["state"]),
             (&json!("armed"), &json!("damaged")),
             "{listed}"
         );
-        assert!(schedule("sale")["problem"].as_str().is_some_and(|problem| problem.contains("is corrupt")));
+        assert!(find_schedule("sale")["problem"].as_str().is_some_and(|problem| problem.contains("is corrupt")));
         sale.campaign(&["schedule", "list"]).exits(0).says("nothing is sent: ").says("ledger check");
         let ended = server.end("TERM").exits(0);
         assert!(ended.stderr.contains("damaged, so it sends nothing"), "{}", ended.details());
@@ -108,7 +108,7 @@ fn damaged_record_stops_one_schedule_and_not_the_server() {
 }
 
 #[test]
-fn damaged_schedule_fires_again_once_it_is_activated_again() {
+fn damaged_schedule_fires_after_it_is_activated_again() {
     let due = DueCampaigns::write();
     let sale = &due.hooked.sale;
     change_ledger(sale, DAMAGES[0].1);

@@ -28,7 +28,7 @@ fn folder() -> PathBuf {
 }
 
 /// Parses the recorded occurrences.
-fn golden() -> Vec<Year> {
+fn read_recorded_years() -> Vec<Year> {
     let mut years: Vec<Year> = Vec::new();
     for line in std::fs::read_to_string(folder().join("golden.txt")).expect("a recorded occurrence").lines() {
         match line.strip_prefix("= ").map(|line| line.split('\t').collect::<Vec<_>>()) {
@@ -50,7 +50,7 @@ fn golden() -> Vec<Year> {
 }
 
 /// Returns the occurrences of a year in the format of `judge.py`.
-fn occurrences(year: i16, zone: &str, line: &str) -> Vec<String> {
+fn list_occurrences(year: i16, zone: &str, line: &str) -> Vec<String> {
     let zone = TimeZone::get(zone).expect("a zone");
     let grace = Duration::from_secs(3600);
     let schedule = Schedule {
@@ -60,10 +60,14 @@ fn occurrences(year: i16, zone: &str, line: &str) -> Vec<String> {
         grace,
         wait_for_file: None,
     };
-    let begin = |year| civil::date(year, 1, 1).at(0, 0, 0, 0).to_zoned(TimeZone::UTC).expect("a year").timestamp();
-    let (start, end): (Timestamp, Timestamp) = (begin(year), begin(year + 1));
-    let due = schedule.occurrences_after(start - jiff::SignedDuration::from_secs(1)).take_while(|one| one.at < end);
-    due.map(|one| format!("{}\t{}", one.at.strftime("%Y-%m-%dT%H:%MZ"), one.format_nominal_time())).collect()
+    let start_of_year =
+        |year| civil::date(year, 1, 1).at(0, 0, 0, 0).to_zoned(TimeZone::UTC).expect("a year").timestamp();
+    let (start, end): (Timestamp, Timestamp) = (start_of_year(year), start_of_year(year + 1));
+    let due = schedule
+        .occurrences_after(start - jiff::SignedDuration::from_secs(1))
+        .take_while(|occurrence| occurrence.at < end);
+    due.map(|occurrence| format!("{}\t{}", occurrence.at.strftime("%Y-%m-%dT%H:%MZ"), occurrence.format_nominal_time()))
+        .collect()
 }
 
 /// Prints the reason why the comparison was skipped.
@@ -73,10 +77,10 @@ fn print_skip_reason(why: &str) {
 
 #[test]
 fn occurrences_around_clock_changes_match_the_reference() {
-    let years = golden();
+    let years = read_recorded_years();
     assert!(years.len() > 50 && years.iter().map(|year| year.near.len()).sum::<usize>() > 500);
     for Year { year, zone, line, count, sha256, near } in years {
-        let actual = occurrences(year, &zone, &line);
+        let actual = list_occurrences(year, &zone, &line);
         let known: BTreeSet<&String> = actual.iter().collect();
         let missing: Vec<&String> = near.iter().filter(|due| !known.contains(due)).collect();
         assert!(missing.is_empty(), "{year} {zone} {line}: {missing:?}");
@@ -94,8 +98,8 @@ fn occurrences_of_a_whole_year_match_the_reference() {
     let judge = folder().join("judge.py");
     let run_judge = |arguments: &[&str]| Command::new("python3").arg(&judge).args(arguments).output();
     match run_judge(&["--can"]) {
-        Ok(can) if can.status.success() => {}
-        Ok(can) => return print_skip_reason(&String::from_utf8_lossy(&can.stderr)),
+        Ok(output) if output.status.success() => {}
+        Ok(output) => return print_skip_reason(&String::from_utf8_lossy(&output.stderr)),
         Err(error) => return print_skip_reason(&format!("cannot run python3: {error}")),
     }
     for (year, zone) in [("2026", "America/New_York"), ("2026", "Australia/Lord_Howe"), ("2011", "Pacific/Apia")] {
@@ -106,7 +110,7 @@ fn occurrences_of_a_whole_year_match_the_reference() {
         for line in lines {
             let expected: Vec<&str> =
                 answer.lines().filter_map(|due| due.strip_prefix(line)?.strip_prefix('\t')).collect();
-            assert_eq!(occurrences(year.parse().unwrap(), zone, line), expected, "{year} {zone} {line}");
+            assert_eq!(list_occurrences(year.parse().unwrap(), zone, line), expected, "{year} {zone} {line}");
         }
     }
 }

@@ -17,15 +17,15 @@ fn next_occurrences_are_shown_in_the_campaign_zone() {
         output.stdout,
         "Mon 26 Oct 2026, 10:00 (Europe/Kyiv)\nMon 2 Nov 2026, 10:00 (Europe/Kyiv)\nnext: campaign schedule add sale.yaml\n"
     );
-    let next = |from: &str| {
+    let list_next = |from: &str| {
         let arguments = ["schedule", "next", "sale.yaml", "--json", "--count", "1", "--from", from];
         sale.campaign(&arguments).exits(0).json_list()
     };
     let summer = json!([{ "at": "2026-10-19T10:00:00+03:00", "local": "2026-10-19 10:00", "zone": "Europe/Kyiv" }]);
-    assert_eq!(next("2026-10-19 9:59"), summer);
+    assert_eq!(list_next("2026-10-19 9:59"), summer);
     let winter = json!([{ "at": "2026-10-26T10:00:00+02:00", "local": "2026-10-26 10:00", "zone": "Europe/Kyiv" }]);
-    assert_eq!(next("2026-10-19 10:00"), winter, "the occurrence at this moment is over");
-    assert_eq!(next("2026-10-26T07:59:59Z"), winter);
+    assert_eq!(list_next("2026-10-19 10:00"), winter, "an occurrence at this very time is not the next one");
+    assert_eq!(list_next("2026-10-26T07:59:59Z"), winter);
     sale.campaign(&["schedule", "next", "sale.yaml", "--from", "soon"]).exits(2).says("is not a valid time");
     sale.replace("sale.yaml", "every: Mon 10:00", "cron: 30 3 29 3 *");
     let output = sale.campaign(&["schedule", "next", "sale.yaml", "--from", "2026-01-01", "--count", "1"]).exits(0);

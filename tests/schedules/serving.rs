@@ -1,5 +1,5 @@
-//! `campaign serve` with an active schedule. Tests that wait a minute for an occurrence are ignored by default. Run
-//! them with `-- --ignored serving`.
+//! `campaign serve` with an active schedule. The test waits for an occurrence, so it is ignored by default. Run it with
+//! `-- --ignored serving`.
 
 use crate::support::{Gateway, Process, campaign, until};
 

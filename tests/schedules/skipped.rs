@@ -31,12 +31,12 @@ impl DailyCampaign {
         Self { sale, gateway, receiver, clock: Clock::new(), due }
     }
 
-    /// Starts the server this long after the next occurrence.
+    /// Starts the server this long after the next occurrence, or before it if negative.
     fn serve(&self, after: SignedDuration) -> Server {
         Server::start_after(&self.sale, &self.clock.set_to(self.due + after), &[])
     }
 
-    /// Returns what `schedule list` prints this long after the next occurrence.
+    /// Returns what `schedule list` prints this long after the next occurrence, or before it if negative.
     fn list(&self, after: SignedDuration, arguments: &[&str]) -> String {
         let shown = self.clock.set_to(self.due + after);
         let arguments = [&["schedule", "list"], arguments].concat();
@@ -119,7 +119,7 @@ fn mistake_in_a_daily_text_is_shown_with_its_location() {
 }
 
 #[test]
-fn skipped_occurrence_shows_no_phone_number() {
+fn skipped_occurrence_masks_phone_numbers() {
     let daily = DailyCampaign::add(|draft| draft.recipients("duplicates: refuse"));
     let list = std::fs::read_to_string(daily.sale.path("sale.csv")).expect("a list");
     daily.sale.write("sale.csv", &format!("{list}{},Again\n", phone(2)));
