@@ -210,7 +210,7 @@ pub(super) async fn read_hidden_line(prompt: &'static str) -> Result<io::Result<
         let (mut input, terminal) = (io::stdin().lock(), Term::stderr());
         let settings = tcgetattr(&input)?;
         let mut hidden = settings.clone();
-        // Ctrl-C only ends the line here. If it ended the process, the terminal would stay without echo.
+        // Ctrl-C only ends the line here. If it ended the process, the terminal would be left without echo.
         hidden.local_modes -= LocalModes::ECHO | LocalModes::ISIG;
         let interrupt = settings.special_codes[SpecialCodeIndex::VINTR];
         hidden.special_codes[SpecialCodeIndex::VEOL] = interrupt;

@@ -126,7 +126,7 @@ fn opt_out_line(opt_out: &OptOut) -> String {
     format!("{recipient} · {}", describe_opt_out(opt_out))
 }
 
-/// Describes an opt-out: scope, reason, source and date.
+/// Describes an opt-out: scope, reason, source, date, and any limit on its reach.
 pub(super) fn describe_opt_out(OptOut { scope, reach, reason, source, at, .. }: &OptOut) -> String {
     let (reason, source) = (escape_to_one_line(reason), escape_to_one_line(source));
     let reach_in_words =

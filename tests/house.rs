@@ -207,7 +207,7 @@ fn tests_enable_no_features_that_the_program_lacks() {
 }
 
 #[test]
-fn build_scripts_share_the_crates_of_the_program() {
+fn build_scripts_share_compiled_crates_with_the_program() {
     let program = features(&["--package", "campaign", "--edges", "normal,build"]);
     let built_twice: Vec<_> = program.iter().filter(|(_, features)| features.len() > 1).map(|(name, _)| name).collect();
     let is_known =

@@ -131,7 +131,7 @@ fn estimated_days_use_the_time_zones_of_recipients() {
     let window = "window: { hours: 09:00-09:01, zone: zone }\n  per_day: 9";
     let sale = draft.delivery(window).write();
     sale.replace("sale.yaml", "rate: 100000/s", "rate: 3/min");
-    // Three messages a day in each time zone; in Kyiv alone, ten messages take four days.
+    // Each time zone allows three messages a day. If all ten recipients were in Kyiv, sending would take four days.
     let moment = "2027-03-01T06:00:00Z";
     start(&sale, &clock, moment, &["check", "sale.yaml"]).finish().exits(0).says("over 2 days because of `per_day`");
     let rehearsed = start(&sale, &clock, moment, &["run", "sale.yaml", "--gateway", "sandbox"]).finish().exits(0);

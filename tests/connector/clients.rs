@@ -1,4 +1,4 @@
-//! Compatibility with a published MCP client (`rmcp`), in both of its lifecycles.
+//! Compatibility with a published MCP client (`rmcp`), in both lifecycles of the protocol: `initialize` and discovery.
 
 use rmcp::model::{CallToolRequestParams, ProtocolVersion};
 use rmcp::transport::StreamableHttpClientTransport;

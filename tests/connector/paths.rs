@@ -160,7 +160,7 @@ fn assert_refused((tool, key, path): (&str, &str, &str), result: &Value) {
 }
 
 #[test]
-fn no_campaign_key_reads_a_file_outside_the_folder_over_http() {
+fn no_campaign_file_key_reads_outside_the_folder_over_http() {
     let connector = Connector::start_in(folder_with_entries_outside(), &["--campaigns", "campaigns", "--allow-send"]);
     assert_all_refused(&connector.folder.path("campaigns"), 0, SAMPLE, |tool, arguments| {
         connector.call(tool, arguments)

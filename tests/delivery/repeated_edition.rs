@@ -97,7 +97,7 @@ fn results_are_written_even_if_copies_of_earlier_runs_are_lost() {
 }
 
 #[test]
-fn row_skipped_for_a_queued_message_has_its_request_id() {
+fn row_skipped_for_a_queued_message_has_that_request_id() {
     let gateway = Gateway::accepting();
     let draft = |recipients| campaign().to(recipients).asynchronous().through(&gateway).top("receipts: off");
     let sale = draft(2).write();

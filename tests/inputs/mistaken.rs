@@ -1,4 +1,4 @@
-//! Mistakes of marketers in `mistaken/`: the output of one command must be enough to correct each mistake.
+//! Typical marketers' mistakes, collected in `mistaken/`: the output of one command must be enough to correct each one.
 //!
 //! `mistaken/README.md` describes `meant.yaml`: the owner's intention, and the words that the output must contain.
 

@@ -83,7 +83,7 @@ fn unfinished_run_skips_recipients_who_have_since_opted_out() {
 }
 
 #[test]
-fn summary_counts_recipients_who_opted_out_while_sending() {
+fn summary_counts_recipients_who_opted_out_during_the_run() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
     opt_out(&sale, 4, &[]);

@@ -219,7 +219,7 @@ fn too_little_memory_ends_a_run_and_loses_nothing() {
 #[cfg(target_os = "linux")]
 #[test]
 #[ignore = "takes 15 seconds"]
-fn any_lack_of_memory_ends_a_run_and_loses_nothing() {
+fn running_out_of_memory_anywhere_ends_a_run_and_loses_nothing() {
     limit_memory(1);
 }
 

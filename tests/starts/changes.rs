@@ -38,7 +38,7 @@ fn check_and_dry_run_say_what_a_run_would_refuse() {
 }
 
 #[test]
-fn figures_of_an_unfinished_run_count_what_it_still_sends() {
+fn figures_of_an_unfinished_run_count_what_is_left_to_send() {
     let gateway = Gateway::always(Answer::items(|operation| match operation["phone"].as_u64() {
         Some(number) if [phone(4), phone(7)].contains(&number) => rejected(operation, "No route"),
         _ => accepted(operation),

@@ -1,4 +1,4 @@
-//! Notes that are printed only if a story fails, such as the table case or the seed.
+//! Notes that are printed only if a test fails, such as the table case or the seed.
 
 use std::io::Write as _;
 

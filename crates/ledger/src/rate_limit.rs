@@ -389,7 +389,7 @@ mod tests {
                         let reservation = limit.reserve(real + shift, count, Some(rate));
                         let wait = micros(reservation.wait);
                         let slot = slot_length(count, rate * if is_slowed { MIN_SHARE } else { share });
-                        // Each time the clock is set back, the rest of a wait is unknown.
+                        // Each time the clock is set back, the remaining wait is unknown.
                         let max_wait = 3 * (1 + back) * slot + if is_slowed { MAX_REQUESTED_WAIT } else { 0 };
                         prop_assert!(wait <= max_wait, "waits {wait} of {max_wait}");
                         // A requested wait is respected, unless the clock is set forward.

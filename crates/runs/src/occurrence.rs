@@ -1,5 +1,5 @@
-//! Occurrences of schedules: firing an occurrence as an unattended run, records of skipped occurrences, and damaged
-//! records, each of which stops only its own schedule.
+//! Occurrences of schedules: firing an occurrence as an unattended run, and recording skipped occurrences. A damaged
+//! record stops only its own schedule.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

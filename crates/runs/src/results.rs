@@ -385,7 +385,7 @@ impl Session {
         run_blocking(move || target.choose_for_earlier_run(&name, recorded.as_deref())).await
     }
 
-    /// Whether a later run has the campaign's results file, according to the ledger or to the file itself.
+    /// Whether the campaign's results file belongs to a later run, according to the ledger or to the file itself.
     async fn is_file_of_later_run(&self, run: &Run, path: &str) -> Result<bool, Error> {
         let ledger = self.adapters.ledger.as_ref();
         if find_later_run(ledger, run, path).await?.is_some() {

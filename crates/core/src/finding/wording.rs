@@ -40,12 +40,12 @@ pub fn only_candidate<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>)
     }
 }
 
-/// Joins names in backticks with commas and a final `or`.
+/// Puts names in backticks and joins them with commas and a final `or`.
 pub fn join_alternatives<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     join_with(names, "or")
 }
 
-/// Joins names in backticks with commas and a final `and`.
+/// Puts names in backticks and joins them with commas and a final `and`.
 pub fn join_names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     join_with(names, "and")
 }

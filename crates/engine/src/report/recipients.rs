@@ -387,7 +387,7 @@ impl RecipientRecord {
 }
 
 /// Loads the rows of a run that have this phone number and match the selection, or `None` if there are no such rows.
-/// The second result is the rows of other numbers that contain the number in another column.
+/// The second result contains the rows of other recipients that have the number in another column.
 async fn load_recipient_in_run(
     ledger: &dyn Ledger,
     run: Run,

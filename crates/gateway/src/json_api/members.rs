@@ -265,7 +265,7 @@ pub(super) fn redact_key(reply: &mut GatewayReply, key: &str) {
     key_spellings(key).iter().for_each(|key| redact_spelling(reply, key));
 }
 
-/// Removes the key from one text, unless it is shorter than eight characters.
+/// Removes the key from one text. Keys shorter than eight characters are not removed.
 pub(super) fn redact_text(text: &mut String, key: &str) {
     key_spellings(key).iter().for_each(|key| replace_key(text, key));
 }

@@ -265,8 +265,8 @@ async fn release_locks_of_ended_processes(connection: &mut PgConnection, ended: 
     Ok(())
 }
 
-/// Takes a free or expired lock, and removes the previous holder's claims on the campaign's runs. Returns whether the
-/// lock was taken.
+/// Takes a free, released or expired lock, and removes the previous holder's claims on the campaign's runs. Returns
+/// whether the lock was taken.
 async fn try_take_lock(
     connection: &mut PgConnection,
     now: Now,

@@ -265,7 +265,8 @@ impl CampaignPath {
         Self { path: self.path.parent().unwrap_or(Path::new("")).join(name), scope: self.scope.clone() }
     }
 
-    /// Opens the regular file at this path. Links are followed within the scope, even if they were just replaced.
+    /// Opens the regular file at this path. Links are followed only as long as they stay within the scope, even if one
+    /// is replaced while the path is being resolved.
     ///
     /// # Errors
     /// If the file cannot be opened, is not a regular file, or is outside the scope.

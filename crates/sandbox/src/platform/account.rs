@@ -187,15 +187,15 @@ impl Templates {
         self.sms.insert(name, text, now).map(|(id, template)| sms_record(id, template))
     }
 
-    /// All SMS templates, the oldest first.
+    /// All SMS templates, oldest first.
     pub(crate) fn list_sms(&self) -> Value {
-        let dated = |(id, template): (&u64, &Template)| {
+        let dated_record = |(id, template): (&u64, &Template)| {
             let mut record = sms_record(*id, template);
             // Only the list contains the time of creation (contract 2.5).
             record["datetime"] = json!(WireTime(template.created));
             record
         };
-        self.sms.all.iter().map(dated).collect()
+        self.sms.all.iter().map(dated_record).collect()
     }
 
     /// Creates a Viber template; its status is `new`.
@@ -230,11 +230,12 @@ fn review_status(scenario: &Scenario, created: VirtualTime, now: VirtualTime) ->
     }
 }
 
-/// The record of an SMS template (contract 2.5); the `count` field contains the characters and SMS parts, as in
-/// `8 / 1`.
+/// The record of an SMS template (contract 2.5); the `count` field contains the numbers of characters and SMS parts, as
+/// in `8 / 1`.
 fn sms_record(id: u64, template: &Template) -> Value {
-    let (size, Template { title, text, .. }) = (measure_sms(&template.text), template);
-    json!({ "id": id, "name": title, "template": text, "count": format!("{} / {}", size.units, size.parts) })
+    let size = measure_sms(&template.text);
+    let count = format!("{} / {}", size.units, size.parts);
+    json!({ "id": id, "name": template.title, "template": template.text, "count": count })
 }
 
 /// The record of a Viber template (contract 2.5).
@@ -372,7 +373,7 @@ mod templates_tests {
     }
 
     #[test]
-    fn template_record_has_character_and_message_counts() {
+    fn template_record_has_character_and_part_counts() {
         let mut templates = Templates::default();
         for (text, count) in
             [("Hi there", "8 / 1"), (&*"я".repeat(71), "71 / 2"), ("€", "2 / 1"), (&*"a".repeat(161), "161 / 2")]

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_failure_is_reported_with_http_200() {
+    async fn every_rejected_request_is_answered_with_http_200() {
         let sandbox = start_sandbox(Journal::Nowhere).await;
         let url = format!("{}/api/json.php", sandbox.base_url());
         for (body, error) in [

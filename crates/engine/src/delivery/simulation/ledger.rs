@@ -425,7 +425,7 @@ impl ProcessLedger {
         if self.mistake == Some(Mistake::BurstingRateLimit)
             && let (Some(rate_limit), Some(rate)) = (disk.contents.rate_limits.get_mut(account), rate)
         {
-            // The operations of nine tenths of a second are available at once.
+            // Nine tenths of a second's worth of operations is available at once.
             rate_limit.next_free -= if rate >= 1.0 { 900_000 } else { 0 };
         }
     }
