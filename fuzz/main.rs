@@ -1,4 +1,4 @@
-//! Searches for inputs that break a property, with libFuzzer. `FUZZ_TARGET` selects the property.
+//! Entry point of libFuzzer, which searches for inputs that break a property. `FUZZ_TARGET` selects the property.
 
 #![no_main]
 

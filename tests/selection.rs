@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::{Answer, Draft, Folder, Gateway, accepted, campaign, phone, rejected};
 
 /// A draft with six recipients. Rows 2, 4 and 6 have the plan `gold`, and row 7 has an invalid number.
-fn client_draft() -> Draft {
+fn draft_with_plans() -> Draft {
     let plan = |row: usize| if row.is_multiple_of(2) { "gold" } else { "Silver" };
     let rows = (2..7).map(|row| format!("{},Person {row},{},{}\n", phone(row), plan(row), row * 10));
     let list: String = rows.chain(["nobody,Person 7,none,0\n".to_owned()]).collect();
@@ -15,7 +15,8 @@ fn client_draft() -> Draft {
 #[test]
 fn recipient_outside_the_condition_is_skipped_on_every_surface() {
     let gateway = Gateway::accepting();
-    let sale = client_draft().recipients("where: plan == \"gold\" and (points | int) < 60").through(&gateway).write();
+    let sale =
+        draft_with_plans().recipients("where: plan == \"gold\" and (points | int) < 60").through(&gateway).write();
     let counts = json!({ "planned": 2, "skipped": 4 });
     assert_eq!(sale.campaign(&["check", "sale.yaml", "--json"]).exits(0).json()["counts"], counts);
     assert_eq!(sale.campaign(&["plan", "sale.yaml", "--json"]).exits(0).json()["counts"], counts);
@@ -31,7 +32,7 @@ fn recipient_outside_the_condition_is_skipped_on_every_surface() {
 #[test]
 fn run_keeps_its_recipients_and_reports_a_changed_condition() {
     let gateway = Gateway::accepting();
-    let draft = || client_draft().through(&gateway);
+    let draft = || draft_with_plans().through(&gateway);
     let sale = draft().recipients("where: plan == \"gold\"").write();
     sale.run(&["--limit", "1"]).exits(0);
     draft().recipients("where: plan == \"Silver\"").rewrite(&sale);
@@ -44,11 +45,11 @@ fn run_keeps_its_recipients_and_reports_a_changed_condition() {
 #[test]
 fn plan_for_different_recipients_has_a_different_digest() {
     let gateway = Gateway::accepting();
-    let digest = |condition: &str| {
-        let sale = client_draft().recipients(condition).through(&gateway).write();
+    let read_digest = |condition: &str| {
+        let sale = draft_with_plans().recipients(condition).through(&gateway).write();
         sale.campaign(&["plan", "sale.yaml", "--json"]).exits(0).json()["digest"].clone()
     };
-    assert_ne!(digest("where: plan == \"gold\""), digest("where: plan != \"none\""));
+    assert_ne!(read_digest("where: plan == \"gold\""), read_digest("where: plan != \"none\""));
 }
 
 #[test]
@@ -62,10 +63,10 @@ fn invalid_condition_is_refused_with_its_location() {
         ("where: plan == \"Gold\"", "nobody-meant", "none of the 6 rows", "the comparison is case-sensitive"),
     ];
     for (line, rule, location, help) in cases {
-        let sale = client_draft().recipients(line).through(&gateway).write();
+        let sale = draft_with_plans().recipients(line).through(&gateway).write();
         sale.run(&[]).exits(2).says(rule).says(location).says(help);
     }
-    let failing_rows = client_draft().recipients("where: (name | int) > 5").through(&gateway).write();
+    let failing_rows = draft_with_plans().recipients("where: (name | int) > 5").through(&gateway).write();
     failing_rows.run(&[]).exits(2).says("6 of 6 rows are invalid").says("sale.yaml:5:11");
     assert!(gateway.sends().is_empty());
 }
@@ -74,7 +75,7 @@ fn invalid_condition_is_refused_with_its_location() {
 fn empty_selection_is_fine_if_the_campaign_allows_it() {
     let gateway = Gateway::accepting();
     let sale =
-        client_draft().recipients("where: plan == \"platinum\"").recipients("empty: ok").through(&gateway).write();
+        draft_with_plans().recipients("where: plan == \"platinum\"").recipients("empty: ok").through(&gateway).write();
     let output = sale.run(&["--json"]).exits(0).json();
     assert_eq!((&output["sent"], &output["counts"]), (&json!(0), &json!({ "skipped": 6 })));
     assert!(gateway.sends().is_empty());
@@ -148,14 +149,14 @@ fn campaign_after_teaser(gateway: &Gateway, exclude: &str) -> Folder {
     sale
 }
 
-fn gateway_rejecting_the_second() -> Gateway {
+fn gateway_rejecting_the_second_request() -> Gateway {
     let reject = |item: &_| rejected(item, "Unknown error");
     Gateway::answering([Answer::items(accepted), Answer::items(reject), Answer::items(accepted)])
 }
 
 #[test]
 fn recipient_of_an_earlier_message_is_skipped() {
-    let gateway = gateway_rejecting_the_second();
+    let gateway = gateway_rejecting_the_second_request();
     let sale = campaign_after_teaser(&gateway, "{ run: teaser }");
     sale.replace("teaser.yaml", "delivery:", "delivery:\n  batch: 1\n  in_flight: 1");
     sale.campaign(&["run", "teaser.yaml", "--no-wait"]).exits(3);
@@ -169,7 +170,7 @@ fn recipient_of_an_earlier_message_is_skipped() {
 
 #[test]
 fn recipients_can_be_skipped_by_their_state_in_an_earlier_run() {
-    let gateway = gateway_rejecting_the_second();
+    let gateway = gateway_rejecting_the_second_request();
     let sale = campaign_after_teaser(&gateway, "{ run: teaser@1, state: rejected }");
     sale.replace("teaser.yaml", "delivery:", "delivery:\n  batch: 1\n  in_flight: 1");
     sale.campaign(&["run", "teaser.yaml", "--no-wait"]).exits(3);
@@ -198,7 +199,7 @@ fn run_is_refused_if_the_earlier_run_is_missing_or_unfinished() {
 fn exclusion_considers_only_runs_of_the_latest_edition() {
     let gateway = Gateway::accepting();
     let sale = campaign_after_teaser(&gateway, "{ run: teaser }");
-    let edition = |name: &str, rows: &str| {
+    let run_edition = |name: &str, rows: &str| {
         let text = std::fs::read_to_string(sale.path("teaser.yaml")).expect("a campaign");
         let text: String =
             text.lines().filter(|line| !line.starts_with("edition:")).map(|line| format!("{line}\n")).collect();
@@ -206,8 +207,8 @@ fn exclusion_considers_only_runs_of_the_latest_edition() {
         sale.campaign(&["run", "teaser.yaml", "--no-wait", "--rows", rows]).exits(0);
         sale.campaign(&["stop", "teaser", "--for-good", "--yes"]).exits(0);
     };
-    edition("first", "2");
-    edition("second", "3");
+    run_edition("first", "2");
+    run_edition("second", "3");
     sale.campaign(&["run", "teaser.yaml", "--no-wait", "--again", "4", "--rows", "4"]).exits(0);
     sale.campaign(&["stop", "teaser", "--for-good", "--yes"]).exits(0);
     sale.run(&[]).exits(0);
@@ -220,10 +221,10 @@ fn exclusion_is_part_of_a_runs_identity() {
     let sale = campaign_after_teaser(&gateway, "{ run: teaser }");
     sale.campaign(&["run", "teaser.yaml", "--no-wait", "--rows", "2"]).exits(0);
     sale.campaign(&["stop", "teaser", "--for-good", "--yes"]).exits(0);
-    let plan = |sale: &Folder| sale.campaign(&["plan", "sale.yaml", "--json"]).exits(0).json()["digest"].clone();
-    let planned = plan(&sale);
+    let read_digest = |sale: &Folder| sale.campaign(&["plan", "sale.yaml", "--json"]).exits(0).json()["digest"].clone();
+    let digest = read_digest(&sale);
     sale.replace("sale.yaml", "{ run: teaser }", "{ run: teaser, state: read }");
-    assert_ne!(plan(&sale), planned);
+    assert_ne!(read_digest(&sale), digest);
     sale.run(&["--limit", "1"]).exits(0);
     sale.replace("sale.yaml", "{ run: teaser, state: read }", "{ run: teaser }");
     sale.run(&[]).exits(2).says("`recipients.exclude`");

@@ -4,7 +4,7 @@ use crate::support::{Draft, Folder, Gateway, campaign, phone};
 
 const STORES: &str = "City;address;hours\nKyiv;Khreshchatyk 1;9-20\nLviv;\"Rynok 2; yard\";10-18\n";
 
-/// Recipients in these cities, with a message that looks up their store.
+/// A draft with one recipient in each of these cities, with this message and the table of stores.
 fn shopper_draft(cities: &[&str], message: &str) -> Draft {
     let rows = cities.iter().enumerate().map(|(index, city)| format!("{},{city}\n", phone(index + 2)));
     let list = format!("phone,city\n{}", rows.collect::<String>());
@@ -94,12 +94,12 @@ fn row_without_a_table_entry_or_default_is_invalid() {
 fn run_keeps_its_table_and_reports_a_changed_one() {
     let gateway = Gateway::accepting();
     let sale = campaign_with_stores(shopper_draft(&["Lviv", "Kyiv", "Lviv"], "{{ stores[city].address }}"), &gateway);
-    let plan = |sale: &Folder| sale.campaign(&["plan", "sale.yaml", "--json"]).exits(0).json()["digest"].clone();
-    let planned = plan(&sale);
+    let read_digest = |sale: &Folder| sale.campaign(&["plan", "sale.yaml", "--json"]).exits(0).json()["digest"].clone();
+    let digest = read_digest(&sale);
     sale.replace("stores.csv", "Khreshchatyk 1", "Khreshchatyk 9");
-    assert_ne!(plan(&sale), planned);
+    assert_ne!(read_digest(&sale), digest);
     sale.write("stores.csv", STORES);
-    assert_eq!(plan(&sale), planned);
+    assert_eq!(read_digest(&sale), digest);
     sale.run(&["--limit", "1"]).exits(0);
     sale.replace("stores.csv", "Khreshchatyk 1", "Khreshchatyk 9");
     sale.run(&[]).exits(2).says("`data`");

@@ -29,7 +29,7 @@ fn read_groups(folder: &Folder) -> BTreeMap<String, String> {
 }
 
 fn count_group(groups: &BTreeMap<String, String>, group: &str) -> usize {
-    groups.values().filter(|other| *other == group).count()
+    groups.values().filter(|name| *name == group).count()
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn resumed_run_keeps_its_variants_and_reports_changes() {
 }
 
 #[test]
-fn mistake_in_variant_channels_is_reported_at_the_variant() {
+fn warning_about_variant_channels_has_its_location() {
     let variant = "{ share: 50%, channels: [ { viber: { signature: OlenaCo, message: Hello } }, { sms: { signature: OlenaCo, message: Hello } } ] }";
     let sale = campaign().to(4).top(&format!("variants: {{ a: {{ share: 50% }}, b: {variant} }}")).write();
     let output = sale.campaign(&["check", "sale.yaml"]).exits(0);

@@ -79,9 +79,9 @@ fn results_for_excel_are_a_workbook_with_a_summary() {
     {
         assert_eq!(summary_value(&summary, name), shown, "{summary:?}");
     }
-    let line = |words: [&str; 3]| summary.iter().any(|line| line == &words.map(str::to_owned));
-    assert!(line(["rejected", "1", "=No route"]), "{summary:?}");
-    assert!(line(["invalid", "1", "too short for a phone number"]), "{summary:?}");
+    let has_line = |words: [&str; 3]| summary.iter().any(|line| line == &words.map(str::to_owned));
+    assert!(has_line(["rejected", "1", "=No route"]), "{summary:?}");
+    assert!(has_line(["invalid", "1", "too short for a phone number"]), "{summary:?}");
     sale.campaign(&["results", "sale", "--people", "--excel"]).exits(0).says("results/sale.people.excel.xlsx");
     assert_eq!(summary_value(&read_summary(&sale, "results/sale.people.excel.xlsx"), "rejected"), "1");
     // The workbook can be used as a list.
@@ -98,12 +98,12 @@ fn file_extension_determines_the_results_format() {
         sale.campaign(&[&["results", "sale"], options].concat()).exits(0);
         assert_eq!(read_sheet(&sale, options[options.len() - 1]).len(), 4);
     }
-    let csv = |options: &[&str], file: &str| {
+    let export_header = |options: &[&str], file: &str| {
         sale.campaign(&[&["results", "sale"], options].concat()).exits(0);
         std::fs::read_to_string(sale.path(file)).expect("results").lines().next().expect("a header").to_owned()
     };
-    assert!(csv(&["--excel", "--out", "a.csv"], "a.csv").starts_with("\u{feff}row;id;to;"));
-    assert!(csv(&["--out", "a.csv"], "a.csv").starts_with("row,id,to,"));
+    assert!(export_header(&["--excel", "--out", "a.csv"], "a.csv").starts_with("\u{feff}row;id;to;"));
+    assert!(export_header(&["--out", "a.csv"], "a.csv").starts_with("row,id,to,"));
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn excel_results_for_a_workbook_list_use_a_regional_separator() {
 }
 
 #[test]
-fn workbook_export_of_any_run_replaces_only_results_files() {
+fn workbook_export_replaces_only_results_files() {
     let gateway = Gateway::accepting();
     let sale = campaign_with_types(&gateway);
     sale.run(&[]).exits(0);

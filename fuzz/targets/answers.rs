@@ -39,7 +39,7 @@ pub(super) fn check(data: &[u8]) {
     }
 }
 
-/// A letter per outcome: accepted, queued, rejected, not sent, doubt.
+/// A letter per outcome: `a` is accepted, `q` queued, `r` rejected, `n` not sent, and `?` in doubt.
 fn read_letters(sent: SentRequest, status: u16, body: &[u8]) -> String {
     let operation = |index: u32| EncodedOperation {
         row: Row::new(index + 2),

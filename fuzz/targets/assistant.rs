@@ -52,23 +52,27 @@ pub(super) fn check(data: &[u8]) {
     let unreadable = messages.iter().filter(|message| message.is_none()).count();
     let parse_errors = answers.iter().filter(|answer| answer["error"]["code"] == PARSE_ERROR).count();
     assert_eq!(parse_errors, unreadable, "unreadable lines and their answers");
-    let count = |id: &Value| answers.iter().filter(|answer| answer.get("id") == Some(id)).count();
+    let count_answers = |id: &Value| answers.iter().filter(|answer| answer.get("id") == Some(id)).count();
     let is_clear = |line: &&[u8]| count_ids(line) == 1;
     let clear =
         lines.iter().zip(&messages).filter(|(line, _)| is_clear(line)).filter_map(|(_, message)| message.as_ref());
     for id in clear.filter_map(find_request_id) {
         let asked = messages.iter().flatten().filter(|message| message.get("id") == Some(id)).count();
-        assert!((1..=asked).contains(&count(id)), "{} answers to {asked} requests with the id {id}", count(id));
+        assert!(
+            (1..=asked).contains(&count_answers(id)),
+            "{} answers to {asked} requests with the id {id}",
+            count_answers(id)
+        );
     }
     for answer in &answers {
         let id = answer.get("id").filter(|id| !id.is_null());
         let is_ours = |id: &Value| messages.iter().flatten().any(|message| message.get("id") == Some(id));
-        // If a line names its id twice, the two readers keep different ones.
+        // If a line names its id twice, the two readers keep different ids.
         assert!(id.is_none_or(|id| is_ours(id) || lines.iter().any(|line| count_ids(line) > 1)), "made up: {answer}");
     }
 }
 
-/// The identifier of a request that must be answered with it.
+/// The identifier that the answer to this message must have; `None` if the message might not get such an answer.
 fn find_request_id(message: &Value) -> Option<&Value> {
     let id = message.get("id")?;
     let is_request = message["jsonrpc"] == "2.0" && message["method"].is_string();
@@ -79,7 +83,7 @@ fn find_request_id(message: &Value) -> Option<&Value> {
     (is_request && has_params && is_simple && identifies).then_some(id)
 }
 
-/// How often a line could name an identifier, also with escapes.
+/// How often a line could name an identifier, including names with escapes.
 fn count_ids(line: &[u8]) -> usize {
     line.windows(2).filter(|pair| pair == b"id" || pair == b"\\u").count()
 }

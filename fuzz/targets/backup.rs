@@ -20,7 +20,7 @@ const CHANGE: usize = 5;
 /// The ledger file of a backup with one run.
 static BACKUP: LazyLock<Vec<u8>> = LazyLock::new(|| super::wait_for(make_backup()));
 
-/// Changes of single bytes of the file, or its length.
+/// The bytes are changes of the file: a new byte, a flipped bit, a range of zeros, or a shorter length.
 pub(super) fn check(data: &[u8]) {
     let mut file = BACKUP.clone();
     for change in data.chunks_exact(CHANGE).take(64) {
@@ -58,7 +58,7 @@ async fn restore(file: &[u8], is_intact: bool) {
         assert_eq!(names, ["sale@1"]);
     } else if let Ok(runs) = runs {
         for run in runs {
-            // Damage that SQLite cannot know may be found here.
+            // These calls can find damage that SQLite's check does not know.
             let _ = ledger.load_envelopes(run.key, EnvelopeFilter::Numbers(1..=10)).await;
             let _ = ledger.load_events(run.key).await;
         }

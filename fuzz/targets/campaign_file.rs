@@ -9,7 +9,7 @@ use campaign_core::finding::Finding;
 use campaign_manifest::document::{self, FileKind, Node};
 use campaign_manifest::{Campaign, CampaignDay, CampaignPath, LoadedFile, PathScope, load_campaign_within};
 
-/// Any file whose keys nobody checks.
+/// A kind of file whose keys are not checked.
 const ANY_FILE: FileKind = FileKind { file: "the file", owner: "the file", keys: &[] };
 
 /// The bytes are the campaign file.

@@ -1,4 +1,4 @@
-//! Gateway files, against libyaml, and the round trip of a profile that is appended.
+//! Gateway files, against libyaml, and the round trip of an appended profile.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -59,7 +59,7 @@ fn check_appended_profile(path: &Path, text: &str, before: Option<&Gateways>) {
     let after = load(path).value.expect("the extended file is accepted");
     after.find_profile("appended-one").expect("the appended profile");
     for earlier in before.into_iter().flat_map(Gateways::profiles) {
-        let kept = after.find_profile(&earlier.name).expect("an earlier profile");
-        assert_eq!(format!("{kept:?}"), format!("{earlier:?}"), "an earlier profile was changed");
+        let later = after.find_profile(&earlier.name).expect("an earlier profile");
+        assert_eq!(format!("{later:?}"), format!("{earlier:?}"), "an earlier profile was changed");
     }
 }

@@ -53,15 +53,15 @@ fn wait_for<F: Future>(future: F) -> F::Output {
     RUNTIME.block_on(future)
 }
 
-/// The first byte, which selects a variant of the check, and the rest.
+/// The first byte, which selects a variant of the check, and the rest; `None` without a first byte.
 fn split_choice(data: &[u8], choices: u8) -> Option<(u8, &[u8])> {
     data.split_first().map(|(choice, rest)| (choice % choices, rest))
 }
 
-/// The value of a text by libyaml. `None` if the two versions of YAML read it differently.
+/// The value of a text by libyaml. `None` if YAML 1.1, which libyaml reads, and YAML 1.2 might differ about the text.
 ///
 /// # Panics
-/// If libyaml rejects it.
+/// If libyaml rejects a text about which the versions cannot differ.
 fn read_with_libyaml(text: &str) -> Option<serde_yaml::Value> {
     /// Characters that only one of the two versions takes for line breaks, and byte order marks.
     const SPECIAL: [char; 4] = ['\u{85}', '\u{2028}', '\u{2029}', '\u{feff}'];
@@ -70,8 +70,8 @@ fn read_with_libyaml(text: &str) -> Option<serde_yaml::Value> {
     }
     match serde_yaml::from_str(text) {
         Ok(value) => Some(value),
-        // YAML 1.2 allows colons within a text, and keys of several lines, between braces. It also allows tabs after some
-        // signs, such as `?`.
+        // YAML 1.2 allows colons within a text, and keys of several lines, between braces. It also allows tabs after
+        // some signs, such as `?`.
         Err(_) if text.contains(['{', '[', '\t']) => None,
         Err(error) => panic!("libyaml rejects an accepted file: {error}"),
     }

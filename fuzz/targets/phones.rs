@@ -28,7 +28,7 @@ pub(super) fn check(data: &[u8]) {
             let hidden = number.phone.hide_in_text(&note, "NUMBER");
             assert!(!hidden.contains(&digits), "{cell:?}: the number is not hidden");
         }
-        // A sign is shown with its code point.
+        // This reason contains a code point, whose digits can also be in the cell.
         Err(PhoneProblem::Sign(_)) => {}
         Err(problem) => {
             let reason = problem.to_string();

@@ -1,4 +1,4 @@
-//! Recipient lists: the same list in another container or encoding has the same rows, and so it has for other readers.
+//! Recipient lists: a list has the same rows in any container or encoding, and the same rows for other readers.
 
 use std::io::{Cursor, Write as _};
 use std::path::Path;
@@ -44,6 +44,7 @@ fn read_list(bytes: &[u8]) -> Result<Table, &'static str> {
     Ok(Table { headers: headers.map_err(|finding| check_finding(&finding))?, rows })
 }
 
+/// Checks a finding; returns the ID of its rule.
 fn check_finding(finding: &campaign_core::finding::Finding) -> &'static str {
     super::check_findings(std::slice::from_ref(finding));
     finding.rule.id

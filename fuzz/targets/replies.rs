@@ -1,4 +1,4 @@
-//! Opt-outs in replies: what may not change the reading of a reply, and what has to.
+//! Opt-outs in replies: changes of a reply that must not change its meaning, and changes that must.
 
 use campaign_core::domain::{MAX_OPT_OUT_WORDS, OptOutWords, Purpose, ReplyReading};
 

@@ -14,7 +14,7 @@ use campaign_engine::report::{ListSource, Listing, ResultsFormat, RowSelection, 
 use campaign_ledger::{ExcludedRows, ListReader};
 use campaign_manifest::{Campaign, CampaignDay, load_campaign};
 
-/// Between the cells of a row, and between rows.
+/// The separators between the cells of a row, and between rows.
 const CELL: char = '\u{1f}';
 const ROW: char = '\u{1e}';
 /// More rows take longer and show nothing new.
@@ -84,12 +84,12 @@ fn write(list: &[u8], format: ResultsFormat) -> Option<Vec<u8>> {
 /// The cell as it must be written: with an apostrophe if a spreadsheet could run it.
 fn escape_cell(cell: &str) -> String {
     let is_number = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
-    let runs = match cell.chars().next() {
+    let is_formula = match cell.chars().next() {
         Some('=' | '@' | '\t' | '\r') => true,
         Some('+' | '-') => !is_number(&cell[1..]),
         _ => false,
     };
-    if runs { format!("'{cell}") } else { cell.to_owned() }
+    if is_formula { format!("'{cell}") } else { cell.to_owned() }
 }
 
 fn check_csv(results: &[u8], delimiter: u8, rows: &[[String; 2]], expected: impl Fn(&str) -> String) {

@@ -24,7 +24,7 @@ pub(super) fn check(data: &[u8]) {
     }
 }
 
-/// The occurrences of a schedule in UTC after the start of 2026, at most so many.
+/// The occurrences of a schedule in UTC after the start of 2026, at most [`MAX_OCCURRENCES`].
 fn list_occurrences(timing: Timing) -> Vec<DateTime> {
     let schedule = Schedule { timing, zone: TimeZone::UTC, ends: None, grace: Default::default(), wait_for_file: None };
     let occurrences = schedule.occurrences_after(start().to_zoned(TimeZone::UTC).expect("a moment").timestamp());
@@ -65,16 +65,16 @@ impl CronPattern {
         let fields: Vec<&str> = text.split_whitespace().collect();
         let [minute, hour, day, month, weekday] = fields[..] else { return None };
         // Other programs disagree whether a step counts as a restriction of the days.
-        let restricted = |field: &str, least, most| match field {
+        let parse_restriction = |field: &str, least, most| match field {
             "*" => Some(None),
             _ if field.contains('*') => None,
             _ => Some(Some(parse_field(field, least, most)?)),
         };
-        let weekdays: Option<Vec<i64>> = restricted(weekday, 0, 7)?;
+        let weekdays: Option<Vec<i64>> = parse_restriction(weekday, 0, 7)?;
         Some(Self {
             minutes: parse_field(minute, 0, 59)?,
             hours: parse_field(hour, 0, 23)?,
-            days: restricted(day, 1, 31)?,
+            days: parse_restriction(day, 1, 31)?,
             months: parse_field(month, 1, 12)?,
             weekdays: weekdays.map(|days| days.into_iter().map(|day| day % 7).collect()),
         })
@@ -84,12 +84,12 @@ impl CronPattern {
         let has = |values: &[i64], value: i8| values.contains(&i64::from(value));
         let on_day = self.days.as_ref().map(|days| has(days, time.day()));
         let on_weekday = self.weekdays.as_ref().map(|days| has(days, time.weekday().to_sunday_zero_offset()));
-        let on = match (on_day, on_weekday) {
+        let is_on = match (on_day, on_weekday) {
             // If both are restricted, one is enough.
             (Some(day), Some(weekday)) => day || weekday,
             (day, weekday) => day.or(weekday).unwrap_or(true),
         };
-        on && has(&self.minutes, time.minute()) && has(&self.hours, time.hour()) && has(&self.months, time.month())
+        is_on && has(&self.minutes, time.minute()) && has(&self.hours, time.hour()) && has(&self.months, time.month())
     }
 }
 
@@ -137,8 +137,8 @@ fn check_every(text: &str) {
     };
     let week = times.iter().take_while(|time| time.date() < date(2026, 1, 8)).map(|time| time.weekday());
     let mut found = vec![false; 7];
-    // The first moment of the year is not after itself.
     week.for_each(|day| found[day.to_monday_zero_offset() as usize] = true);
+    // The occurrences begin after midnight of 1 January, so the first occurrence at midnight is missing.
     if clock != [0, 0] {
         assert_eq!(found, expected, "{text:?}");
     }
@@ -189,7 +189,7 @@ fn check_window(text: &str) {
     }
 }
 
-/// Hours and days that were read character by character.
+/// Hours and days of a window, from a second parser.
 struct ReferenceWindow {
     from: i64,
     to: i64,

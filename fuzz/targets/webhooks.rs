@@ -11,7 +11,7 @@ pub(super) fn check(data: &[u8]) {
     assert!((1..=1_000).contains(&receipts.len()), "{} receipts", receipts.len());
     let body = std::str::from_utf8(data).expect("accepted bodies are UTF-8");
     let body = body.trim_start_matches('\u{feff}').trim();
-    // A number that no float holds, or half a surrogate pair, is JSON, yet no `Value`.
+    // A number outside the range of floats and half of a surrogate pair are valid JSON, but `Value` rejects them.
     let Ok(value) = serde_json::from_str::<Value>(body) else { return };
     let items = list_items(&value);
     assert_eq!(items.len(), receipts.len(), "receipts were lost or made up: {body}");
@@ -23,7 +23,7 @@ pub(super) fn check(data: &[u8]) {
     }
 }
 
-/// The receipts of a body: itself, its items, or those in `data`.
+/// The receipts of a body: the body itself, its items, or the value or items of `data`.
 fn list_items(value: &Value) -> Vec<&Value> {
     match (value, value.get("data")) {
         (Value::Array(items), _) | (_, Some(Value::Array(items))) => items.iter().collect(),

@@ -1,4 +1,4 @@
-//! Messages to users contain no `Debug` output.
+//! `Debug` output: messages to users contain none, and implementations use the names of their types.
 
 use std::fs;
 
@@ -27,8 +27,8 @@ fn messages_use_no_debug_formatting() {
         let text = fs::read_to_string(&file).expect("a file");
         let code = without_tests(&text);
         let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
-        let is_test = |line: &&str| line.contains("assert") || line.contains("panic!");
-        let shown = lines.filter(|line| line.contains(":?}") && !is_test(line));
+        let is_assertion = |line: &&str| line.contains("assert") || line.contains("panic!");
+        let shown = lines.filter(|line| line.contains(":?}") && !is_assertion(line));
         found.extend(shown.map(|line| format!("{path}: {}", line.trim())));
     }
     assert!(found.is_empty(), "a message uses Debug formatting; use Display:\n{}", found.join("\n"));
@@ -36,14 +36,14 @@ fn messages_use_no_debug_formatting() {
 
 #[test]
 fn debug_names_match_a_type_in_the_same_file() {
-    let named = Regex::new(r#"debug_(?:struct|tuple)\("(\w+)"\)"#).expect("a pattern");
+    let debug_name = Regex::new(r#"debug_(?:struct|tuple)\("(\w+)"\)"#).expect("a pattern");
     let mut wrong = Vec::new();
     for file in source_files() {
         let text = fs::read_to_string(&file).expect("a file");
-        for found in named.captures_iter(&text) {
+        for found in debug_name.captures_iter(&text) {
             let name = &found[1];
-            let exists = ["struct", "enum"].iter().any(|kind| text.contains(&format!("{kind} {name}")));
-            if !exists {
+            let is_defined = ["struct", "enum"].iter().any(|kind| text.contains(&format!("{kind} {name}")));
+            if !is_defined {
                 wrong.push(format!("{}: {name}", file.display()));
             }
         }

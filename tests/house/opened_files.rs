@@ -38,7 +38,8 @@ const WORDS: [&str; 15] = [
     "open_workbook",
 ];
 
-/// Files of these folders that use such words, and what they open. A campaign names none of these paths.
+/// Files of these folders that use such words, and what they open. Only `campaign_paths` opens paths that a campaign
+/// names.
 const OPENING_FILES: [(&str, &[&str], &str); 25] = [
     ("crates/content/src/audience/decoding/mod.rs", &["fs", "metadata"], "a temporary file without a name"),
     ("crates/content/src/audience/workbook/mod.rs", &["fs"], "a temporary file without a name"),
@@ -114,7 +115,7 @@ const PLAIN_PATHS: [(&str, &str); 7] = [
     ("crates/manifest/src/text_folders.rs", "a text as it is shown"),
 ];
 
-/// The code of each file of some folders, by its path, without tests.
+/// The path and the code of each file in these folders, without tests and drafts.
 fn read_code(folders: &[&str]) -> Vec<(String, String)> {
     let files = folders
         .iter()

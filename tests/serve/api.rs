@@ -33,13 +33,13 @@ fn api_describes_runs_like_status_without_phone_numbers() {
     command_output.as_object_mut().expect("an object").remove("exit");
     assert_eq!((status, &listed["runs"][0]), (200, &command_output));
     for name in ["sale@1", "sale"] {
-        let (status, one) = get_json(&server, &format!("/api/runs/{name}"), &bearer);
+        let (status, run) = get_json(&server, &format!("/api/runs/{name}"), &bearer);
         let mut command_output = sale.campaign(&["status", "sale", "--json"]).json();
         let members = command_output.as_object_mut().expect("an object");
         // Figures by channel would require reading every row.
         members.retain(|member, _| !["exit", "channels"].contains(&member.as_str()));
-        assert_eq!((status, &one), (200, &command_output), "{name}");
-        assert!((2..12).all(|row| !one.to_string().contains(&phone(row).to_string())), "{one}");
+        assert_eq!((status, &run), (200, &command_output), "{name}");
+        assert!((2..12).all(|row| !run.to_string().contains(&phone(row).to_string())), "{run}");
     }
     assert_eq!(get_json(&server, "/api/runs/other", &bearer).0, 404);
 }

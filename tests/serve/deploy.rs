@@ -1,4 +1,4 @@
-//! Deployment samples: all commands and options that they use exist.
+//! Deployment samples: their commands and options exist, and the image copies every source file that Cargo needs.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::support::campaign;
 fn sample_commands(name: &str) -> Vec<Vec<String>> {
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy").join(name)).expect("a file");
     let lines = text.lines().filter(|line| !line.starts_with('#'));
-    let words = lines.filter_map(|line| {
+    let commands = lines.filter_map(|line| {
         let line = line.strip_prefix("CMD ").map(|list| list.replace(['[', ']', '"', ','], "")).or_else(|| {
             let rest = line.split_once("campaign run ").map(|(_, rest)| format!("run {rest}"));
             let rest =
@@ -21,17 +21,17 @@ fn sample_commands(name: &str) -> Vec<Vec<String>> {
         })?;
         Some(line.split(" >>").next()?.split_whitespace().map(str::to_owned).collect())
     });
-    words.collect()
+    commands.collect()
 }
 
 #[test]
 fn every_command_in_the_deployment_samples_is_valid() {
     let folder = campaign().write();
-    for (file, number) in
+    for (file, expected_count) in
         [("campaign.service", 1), ("campaign-worker.service", 1), ("Containerfile", 1), ("crontab", 2)]
     {
         let commands = sample_commands(file);
-        assert_eq!(commands.len(), number, "{file}: {commands:?}");
+        assert_eq!(commands.len(), expected_count, "{file}: {commands:?}");
         for mut words in commands {
             // Unknown arguments are rejected before the help is printed.
             words.push("--help".to_owned());

@@ -3,10 +3,10 @@
 use crate::support::{Answer, Gateway, Reachable as _, Server, campaign, http_get, phone, rejected};
 
 /// The value of a metric.
-fn metric_value(text: &str, line: &str) -> f64 {
-    let found =
-        text.lines().find_map(|found| found.strip_prefix(line)).unwrap_or_else(|| panic!("no {line} in:\n{text}"));
-    found.trim().parse().expect("a number")
+fn metric_value(text: &str, metric: &str) -> f64 {
+    let value =
+        text.lines().find_map(|line| line.strip_prefix(metric)).unwrap_or_else(|| panic!("no {metric} in:\n{text}"));
+    value.trim().parse().expect("a number")
 }
 
 #[test]
@@ -36,10 +36,10 @@ fn metrics_cover_messages_rates_and_commits_but_no_recipients() {
 #[test]
 fn metrics_option_moves_metrics_to_a_separate_address() {
     let sale = campaign().write();
-    let port =
+    let metrics_address =
         std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").to_string();
-    let server = Server::start(&sale, &["--metrics", &port]);
+    let server = Server::start(&sale, &["--metrics", &metrics_address]);
     assert_eq!(server.get("/metrics").status, 404);
-    assert_eq!(http_get(&port, "/metrics", &[("Host", "prometheus.example")]).status, 200);
-    assert_eq!(http_get(&port, "/healthz", &[]).status, 404);
+    assert_eq!(http_get(&metrics_address, "/metrics", &[("Host", "prometheus.example")]).status, 200);
+    assert_eq!(http_get(&metrics_address, "/healthz", &[]).status, 404);
 }

@@ -57,8 +57,8 @@ fn notifications_cover_selected_events_but_not_rehearsals() {
     sale.run(&["--gateway", "sandbox"]).exits(0);
     sale.run(&[]).exits(5);
     sale.run(&[]).exits(0);
-    let messages = notification_texts(&receiver);
-    assert!(messages.len() == 1 && messages[0].contains("sale@") && messages[0].contains("stopped"), "{messages:?}");
+    let texts = notification_texts(&receiver);
+    assert!(texts.len() == 1 && texts[0].contains("sale@") && texts[0].contains("stopped"), "{texts:?}");
 }
 
 #[test]
@@ -95,8 +95,8 @@ fn similar_notifications_are_merged_and_none_is_dropped() {
     let gateway = Gateway::accepting();
     let sale = notifying_campaign(&gateway).write();
     write_receiver_url(&sale, &unreachable_url());
-    for again in [&[][..], &["--again", "10"], &["--again", "10"], &["--again", "10"]] {
-        sale.run(again).exits(0);
+    for options in [&[][..], &["--again", "10"], &["--again", "10"], &["--again", "10"]] {
+        sale.run(options).exits(0);
     }
     let receiver = Gateway::accepting();
     write_receiver_url(&sale, &receiver.base_url());
@@ -106,9 +106,9 @@ fn similar_notifications_are_merged_and_none_is_dropped() {
     for server in servers {
         server.end("TERM").exits(0);
     }
-    let messages = notification_texts(&receiver);
-    assert_eq!(messages.len(), 1, "{messages:?}");
-    assert!((1..=4).all(|number| messages[0].contains(&format!("sale@{number} "))), "{messages:?}");
+    let texts = notification_texts(&receiver);
+    assert_eq!(texts.len(), 1, "{texts:?}");
+    assert!((1..=4).all(|number| texts[0].contains(&format!("sale@{number} "))), "{texts:?}");
 }
 
 #[test]

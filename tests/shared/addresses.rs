@@ -3,7 +3,7 @@
 use crate::support::{Cluster, Folder, Gateway, Process, campaign, note_on_failure};
 
 #[test]
-fn unreachable_address_is_reported_without_its_password() {
+fn unusable_address_is_reported_without_its_password() {
     for (address, code, words) in [
         ("s3cret", 2, "postgres://USER@HOST"),
         ("mysql://me:s3cret@db/c", 2, "postgres://USER@HOST"),

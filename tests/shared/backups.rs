@@ -16,31 +16,31 @@ fn shared_ledger_restored_elsewhere_repeats_no_message() {
     let gateway = Gateway::accepting();
     let (sale, ledger, other) =
         (campaign().to(20).through(&gateway).write(), cluster.create_database(), cluster.create_database());
-    let first = |arguments: &[&str]| run_with_ledger(&sale, &ledger, &[], arguments);
-    let second = |arguments: &[&str]| run_with_ledger(&sale, &other, &[], arguments);
-    first(&["suppress", "add", &format!("+{}", phone(19))]).exits(0);
-    first(&["run", "sale.yaml", "--no-wait", "--limit", "7"]).exits(0);
-    first(&["ledger", "backup", "saved"]).exits(0);
+    let run_with_first = |arguments: &[&str]| run_with_ledger(&sale, &ledger, &[], arguments);
+    let run_with_second = |arguments: &[&str]| run_with_ledger(&sale, &other, &[], arguments);
+    run_with_first(&["suppress", "add", &format!("+{}", phone(19))]).exits(0);
+    run_with_first(&["run", "sale.yaml", "--no-wait", "--limit", "7"]).exits(0);
+    run_with_first(&["ledger", "backup", "saved"]).exits(0);
     let stdout = |finished: Finished| {
         let finished = finished.exits(0);
         finished.stdout
     };
-    let before = stdout(first(&["results", "sale", "--state", "accepted", "--out", "-"]));
-    first(&["run", "sale.yaml", "--no-wait"]).exits(0);
+    let before = stdout(run_with_first(&["results", "sale", "--state", "accepted", "--out", "-"]));
+    run_with_first(&["run", "sale.yaml", "--no-wait"]).exits(0);
     let sent = gateway.phones().len();
-    // An interrupted restore leaves a backup, which cannot be used for sending.
+    // After an interrupted restore, the database contains a backup that cannot be used for sending.
     let interrupted =
         run_with_ledger(&sale, &other, &[("CAMPAIGN_FAILPOINT", "restore.doubted:1")], &["ledger", "restore", "saved"]);
     assert_eq!(interrupted.code(), None, "{}", interrupted.details());
-    second(&["run", "sale.yaml", "--no-wait"]).exits(74).says("that has not been restored");
-    let restored = second(&["ledger", "restore", "saved", "--json"]).exits(4).json();
+    run_with_second(&["run", "sale.yaml", "--no-wait"]).exits(74).says("that has not been restored");
+    let restored = run_with_second(&["ledger", "restore", "saved", "--json"]).exits(4).json();
     assert_eq!(restored["in_doubt"], json!([{ "run": "sale@1", "rows": 12 }]));
-    second(&["ledger", "check"]).exits(0);
-    assert_eq!(stdout(second(&["results", "sale", "--state", "accepted", "--out", "-"])), before);
-    second(&["run", "sale.yaml", "--no-wait"]).exits(4);
+    run_with_second(&["ledger", "check"]).exits(0);
+    assert_eq!(stdout(run_with_second(&["results", "sale", "--state", "accepted", "--out", "-"])), before);
+    run_with_second(&["run", "sale.yaml", "--no-wait"]).exits(4);
     assert_eq!(gateway.phones().len(), sent);
-    second(&["ledger", "restore", "saved"]).exits(74).says("already contains another ledger");
-    first(&["status", "sale"]).exits(0);
+    run_with_second(&["ledger", "restore", "saved"]).exits(74).says("already contains another ledger");
+    run_with_first(&["status", "sale"]).exits(0);
 }
 
 #[test]

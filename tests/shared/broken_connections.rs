@@ -2,14 +2,14 @@
 
 use crate::support::{Answer, Cluster, Cut, CuttingProxy, Folder, Gateway, campaign, phone, rejected};
 
-/// The step after `step` in the stories that sample the steps. The ignored story cuts at every step.
+/// The step after `step` in the tests that sample the steps. The ignored test cuts at every step.
 fn next_sampled_step(step: usize) -> usize {
     step + 1 + step / 4
 }
 
 /// Repeats a story with the connections cut at a later message each time, until the command has no more messages. Each
-/// `story` gets a new database and plans the cut at the right moment.
-fn cut_at_each_message(cut: Cut, next: impl Fn(usize) -> usize, story: impl Fn(&str, &dyn Fn())) {
+/// call of `story` gets a new database and plans the cut at the right moment.
+fn cut_at_each_message(cut: Cut, next_step: impl Fn(usize) -> usize, story: impl Fn(&str, &dyn Fn())) {
     let Some(cluster) = Cluster::shared() else { return };
     let proxy = CuttingProxy::in_front_of(cluster);
     let mut step = 1;
@@ -18,17 +18,17 @@ fn cut_at_each_message(cut: Cut, next: impl Fn(usize) -> usize, story: impl Fn(&
         story(&proxy.address(&database), &|| proxy.cut_at(step, cut));
         cluster.drop_database(&database);
         if proxy.cancel_cut() {
-            assert!(step > 10, "{cut:?}: the command has more than {step} messages");
+            assert!(step > 10, "{cut:?}: the command has fewer than {step} messages");
             return;
         }
-        step = next(step);
+        step = next_step(step);
     }
 }
 
-fn check_run(ledger: &str, cut: &dyn Fn()) {
+fn check_run(ledger: &str, plan_cut: &dyn Fn()) {
     let gateway = Gateway::accepting();
     let sale = campaign().to(3).batches_of(1).through(&gateway).write().with_database(ledger);
-    cut();
+    plan_cut();
     sale.run(&[]).exits(0);
     assert_eq!(sorted_phones(&gateway), [phone(2), phone(3), phone(4)]);
     assert_eq!(sale.results().counts()["accepted"], 3);
@@ -48,21 +48,21 @@ fn partly_sent_campaign(gateway: &Gateway, ledger: &str) -> Folder {
     sale
 }
 
-fn check_resumed_run(ledger: &str, cut: &dyn Fn()) {
+fn check_resumed_run(ledger: &str, plan_cut: &dyn Fn()) {
     let gateway = Gateway::accepting();
     let sale = partly_sent_campaign(&gateway, ledger);
-    cut();
+    plan_cut();
     sale.run(&[]).exits(0);
     assert_eq!(sorted_phones(&gateway), [phone(2), phone(3), phone(4)]);
 }
 
-fn check_other_commands(ledger: &str, cut: &dyn Fn()) {
+fn check_other_commands(ledger: &str, plan_cut: &dyn Fn()) {
     let gateway = Gateway::accepting();
     let sale = partly_sent_campaign(&gateway, ledger);
     let text =
         std::fs::read_to_string(sale.path("sale.yaml")).expect("a campaign").replace("name: sale", "name: monthly");
     sale.write("monthly.yaml", &format!("{text}\ntimezone: UTC\nschedule: {{ every: 1st 10:00 }}\n"));
-    cut();
+    plan_cut();
     sale.campaign(&["status", "sale"]).exits(5);
     sale.campaign(&["schedule", "add", "monthly.yaml"]).exits(0);
     sale.campaign(&["schedule", "list"]).exits(0);
@@ -70,11 +70,11 @@ fn check_other_commands(ledger: &str, cut: &dyn Fn()) {
     assert_eq!(gateway.phones().len(), 2);
 }
 
-fn check_retry(ledger: &str, cut: &dyn Fn()) {
+fn check_retry(ledger: &str, plan_cut: &dyn Fn()) {
     let gateway = Gateway::answering([Answer::items(|operation| rejected(operation, "No route"))]);
     let sale = campaign().to(1).through(&gateway).write().with_database(ledger);
     sale.run(&[]);
-    cut();
+    plan_cut();
     sale.campaign(&["retry", "sale", "--yes"]).exits(0);
     assert_eq!(gateway.phones(), [phone(2); 2]);
 }

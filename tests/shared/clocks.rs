@@ -9,13 +9,13 @@ use super::crew::{RATE, SharedRun};
 use crate::support::{Chance, Clock, Cluster, until};
 
 #[test]
-fn worker_clocks_an_hour_apart_do_not_affect_leases_or_rate() {
+fn worker_clocks_an_hour_off_do_not_affect_leases_or_rate() {
     const ROWS: usize = 700;
     let Some(cluster) = Cluster::shared() else { return };
     let (clock, mut chance) = (Clock::new(), Chance::seeded());
     let hour = SignedDuration::from_hours(1);
     let clocks = [clock.set_to(Timestamp::now() + hour), clock.set_to(Timestamp::now() - hour), "true".to_owned()];
-    let mut shared = SharedRun::start_after(&cluster.create_database(), (ROWS, RATE), &clocks);
+    let mut shared = SharedRun::start_after(&cluster.create_database(), ROWS, RATE, &clocks);
     let arrivals = Arc::new(Mutex::new(Vec::new()));
     let recorded = Arc::clone(&arrivals);
     shared.witness.observe(move |phones| {
@@ -37,9 +37,11 @@ fn worker_clocks_an_hour_apart_do_not_affect_leases_or_rate() {
 
 /// Asserts that no second has more than twice the rate: one second's worth can be saved up.
 fn check_rate(arrivals: &[Instant]) {
-    for (at, first) in arrivals.iter().enumerate() {
-        let within =
-            arrivals[at..].iter().take_while(|arrival| arrival.duration_since(*first) < Duration::from_secs(1)).count();
+    for (index, first) in arrivals.iter().enumerate() {
+        let within = arrivals[index..]
+            .iter()
+            .take_while(|arrival| arrival.duration_since(*first) < Duration::from_secs(1))
+            .count();
         assert!(within <= 2 * RATE, "{within} messages in a second");
     }
 }

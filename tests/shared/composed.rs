@@ -1,4 +1,4 @@
-//! `deploy/compose.yaml`: its services, started with their own commands on a test server, work together.
+//! Services of `deploy/compose.yaml`: with the commands of that file, they send a run together.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -68,8 +68,8 @@ fn services_of_the_compose_file_send_a_run_together() {
         command.env("CAMPAIGN_SANDBOX_KEY", KEY);
         Process::start(command)
     };
-    let any_port = |word: String| if word == "0.0.0.0:8040" { "127.0.0.1:0".to_owned() } else { word };
-    let server: Vec<String> = composed.command("server").into_iter().map(any_port).collect();
+    let use_any_port = |word: String| if word == "0.0.0.0:8040" { "127.0.0.1:0".to_owned() } else { word };
+    let server: Vec<String> = composed.command("server").into_iter().map(use_any_port).collect();
     let workers = composed.services["worker"]["deploy"]["replicas"].as_u64().expect("a number");
     let mut running = vec![start(&server)];
     running.extend((0..workers).map(|_| start(&composed.command("worker"))));

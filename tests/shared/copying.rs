@@ -9,13 +9,15 @@ fn run_with_file_ledger(sale: &Folder, arguments: &[&str]) -> Finished {
     start_with_file_ledger(sale, arguments, &[]).finish()
 }
 
+/// Starts the binary with the ledger file and these environment variables.
 fn start_with_file_ledger(sale: &Folder, arguments: &[&str], variables: &[(&str, &str)]) -> Process {
     let mut command = sale.command(arguments);
     command.env_remove("CAMPAIGN_LEDGER").envs(variables.iter().copied());
     Process::start(command)
 }
 
-/// A campaign with four sent rows, four rows in doubt, an opt-out and a number lookup.
+/// A campaign with nine sent rows, an opt-out and a number lookup. If the gateway does not answer the second request,
+/// four of the rows are in doubt.
 fn partly_sent_campaign(gateway: &Gateway) -> Folder {
     let sale = campaign().to(20).batches_of(4).one_at_a_time().delivery("timeout: 10s").through(gateway).write();
     run_with_file_ledger(&sale, &["suppress", "add", &format!("+{}", phone(19))]).exits(0);
@@ -42,28 +44,28 @@ fn moved_ledger_works_and_its_old_file_sends_nothing() {
     let copied = run_with_file_ledger(&sale, &["ledger", "copy", "--to", &ledger, "--json"]).exits(0).json();
     assert_eq!((&copied["runs"], &copied["without_copies"]), (&json!(2), &json!(0)), "{copied}");
     assert_eq!(copied["rows"], json!(21), "a lookup is a row");
-    let shared = |arguments: &[&str]| {
+    let run_with_database = |arguments: &[&str]| {
         let mut command = sale.command(arguments);
         command.env("CAMPAIGN_LEDGER", &ledger);
         Process::start(command).finish()
     };
-    let after = commands.map(|command| outcome(&shared(command)));
+    let after = commands.map(|command| outcome(&run_with_database(command)));
     assert_eq!(before, after);
-    shared(&["ledger", "check"]).exits(0).says("is sound");
+    run_with_database(&["ledger", "check"]).exits(0).says("is sound");
     let sent = gateway.requests().len();
     run_with_file_ledger(&sale, &["run", "sale.yaml"])
         .exits(74)
         .says("it was copied to a database")
         .says("add `--ledger`");
     assert_eq!(gateway.requests().len(), sent);
-    shared(&["run", "sale.yaml", "--no-wait"]);
+    run_with_database(&["run", "sale.yaml", "--no-wait"]);
     let mut phones = gateway.phones();
     phones.sort_unstable();
     let expected: Vec<u64> = (2..22).filter(|&row| row != 19).map(phone).collect();
     assert_eq!(phones.into_iter().filter(|phone| *phone != 380_501_234_567).collect::<Vec<_>>(), expected);
     // New records get keys after the copied ones.
-    shared(&["suppress", "add", "+380501999999"]).exits(0);
-    shared(&["ledger", "check"]).exits(0);
+    run_with_database(&["suppress", "add", "+380501999999"]).exits(0);
+    run_with_database(&["ledger", "check"]).exits(0);
     // A repeated copy succeeds.
     run_with_file_ledger(&sale, &["ledger", "copy", "--to", &ledger]).exits(0);
     run_with_file_ledger(&sale, &["ledger", "copy", "--to", &cluster.create_database()])
@@ -81,8 +83,8 @@ fn ledger_is_moved_completely_and_only_to_an_empty_target() {
     start_with_file_ledger(&sale, &copy, &[("CAMPAIGN_FAILPOINT", "ledger.copied:1")]).finish();
     run_with_file_ledger(&sale, &copy).exits(0);
     run_with_file_ledger(&sale, &["run", "sale.yaml"]).exits(74);
-    let others = Gateway::accepting();
-    let other = partly_sent_campaign(&others);
+    let other_gateway = Gateway::accepting();
+    let other = partly_sent_campaign(&other_gateway);
     run_with_file_ledger(&other, &copy).exits(74).says("another ledger");
     run_with_file_ledger(&other, &["status", "sale"]).exits(5);
     let addresses = [("s3cret", 2), ("postgres://me:s3cret@127.0.0.1:1/c", 74)];

@@ -6,7 +6,7 @@ use crate::support::{Cluster, Folder, Process, campaign, phone, until, until_wit
 
 use std::time::Duration;
 
-/// The default rate of a run, in messages per second.
+/// The default rate of the shared runs in these tests, in messages per second.
 pub(super) const RATE: usize = 100;
 /// The number of operations per envelope.
 pub(super) const BATCH: usize = 5;
@@ -18,7 +18,7 @@ pub(super) struct SharedRun {
     pub(super) witness: Witness,
     pub(super) sale: Folder,
     pub(super) rows: usize,
-    /// The shell command that runs before each worker.
+    /// The shell commands that run before the workers, one for each machine.
     before: Vec<String>,
     pub(super) workers: Vec<Process>,
     pub(super) run: Process,
@@ -27,11 +27,11 @@ pub(super) struct SharedRun {
 impl SharedRun {
     /// Starts workers on separate machines, then a shared run of `rows` rows over this ledger.
     pub(super) fn start(ledger: &str, rows: usize, workers: usize) -> Self {
-        Self::start_after(ledger, (rows, RATE), &vec!["true".to_owned(); workers])
+        Self::start_after(ledger, rows, RATE, &vec!["true".to_owned(); workers])
     }
 
-    /// The same with another rate and a shell command before each worker.
-    pub(super) fn start_after(ledger: &str, (rows, rate): (usize, usize), before: &[String]) -> Self {
+    /// Starts like [`Self::start`], with this rate. One worker starts after each of the shell commands in `before`.
+    pub(super) fn start_after(ledger: &str, rows: usize, rate: usize, before: &[String]) -> Self {
         let witness = Witness::start();
         let draft = campaign().to(rows).batches_of(BATCH).delivery(&format!("rate: {rate}/s"));
         let sale = draft.through(&witness).write().with_database(ledger);
@@ -44,12 +44,12 @@ impl SharedRun {
         Self { witness, sale, rows, before: before.to_vec(), workers, run }
     }
 
-    /// Waits until every worker has shards and `arrived` messages have arrived.
-    pub(super) fn wait_for_messages(&mut self, arrived: usize) {
-        for at in 0..self.workers.len() {
-            until("each worker joins the run", || self.workers[at].stdout().contains("joined the run"));
+    /// Waits until every worker has joined the run and `count` messages have arrived.
+    pub(super) fn wait_for_messages(&mut self, count: usize) {
+        for machine in 0..self.workers.len() {
+            until("each worker joins the run", || self.workers[machine].stdout().contains("joined the run"));
         }
-        until("enough messages have arrived", || self.witness.arrivals() >= arrived || !self.run.is_running());
+        until("enough messages have arrived", || self.witness.arrivals() >= count || !self.run.is_running());
         assert!(self.run.is_running(), "the run ended too early: {}", self.run.stderr());
     }
 

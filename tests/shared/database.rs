@@ -150,10 +150,10 @@ fn run_stops_if_its_database_is_replaced_by_an_older_one() {
     let sale = write_in_database(&cluster, campaign().to(60).batches_of(5).one_at_a_time().through(&gateway));
     let run = sale.start(&[]);
     until("the first envelope is answered", || gateway.requests().len() >= 2);
-    // Imitates a failover to a replica that lacks the last commits.
     until("the third envelope is on its way", || gateway.requests().len() == 3);
     let open = "SELECT count(*) FROM campaign.envelopes WHERE settled_at IS NULL";
     until("the other answers are recorded", || cluster.run_sql(ledger_address(&sale), open) == "1");
+    // Imitates a failover to a replica that lacks the last commits.
     let rollback =
         "UPDATE campaign.meta SET generation = generation - 3; DELETE FROM campaign.envelopes WHERE envelope > 1";
     cluster.run_sql(ledger_address(&sale), rollback);
@@ -183,7 +183,7 @@ fn run_waits_for_a_locked_table() {
 }
 
 #[test]
-fn unreachable_server_is_reported_at_once_with_its_address() {
+fn unreachable_server_is_reported_with_its_address() {
     let Some(cluster) = Cluster::start(SAFE) else { return };
     let gateway = Gateway::accepting();
     let sale = write_in_database(&cluster, campaign().to(3).through(&gateway));

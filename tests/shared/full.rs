@@ -38,7 +38,7 @@ impl SmallDisk {
         assert!(std::io::copy(&mut std::io::Read::take(zeros, 1 << 30), &mut filler).is_err(), "the disk is full");
     }
 
-    fn make_room(&self) {
+    fn free_space(&self) {
         std::fs::remove_file(self.filler()).expect("a file");
     }
 }
@@ -70,7 +70,7 @@ fn full_database_disk_stops_all_workers_and_loses_nothing() {
     let sent = shared.witness.arrivals();
     shared.sale.run(&[]).exits(74).says("No space left on device");
     assert!(sent < shared.rows && shared.witness.arrivals() == sent, "nothing is sent without a record");
-    disk.make_room();
+    disk.free_space();
     for worker in shared.workers.drain(..) {
         worker.finish().exits(74).says("No space left on device");
     }

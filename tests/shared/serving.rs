@@ -40,7 +40,7 @@ fn only_one_of_three_servers_fires_and_any_accepts_receipts() {
     for (index, operation) in operations(&gateway).iter().enumerate() {
         let receipt = json!({"success": true, "id": operation["id"].to_string(), "msg_id": "71", "type": "sms",
             "status": "DELIVERED", "updated": "2026-11-22T12:00:01+02:00"});
-        // Twice, to two servers: the gateway can repeat a webhook, and a load balancer can send it anywhere.
+        // Two servers get each receipt: the gateway can repeat a webhook, and a load balancer can choose any server.
         for endpoint in [&endpoints[index % 3], &endpoints[(index + 1) % 3]] {
             assert_eq!(post(endpoint, webhook_path(operation), &receipt.to_string()), 200);
         }
@@ -50,11 +50,11 @@ fn only_one_of_three_servers_fires_and_any_accepts_receipts() {
     for server in servers {
         server.end("TERM").exits(0);
     }
-    let times = gateway.phones().into_iter().fold(BTreeMap::new(), |mut times, phone| {
-        *times.entry(phone).or_insert(0) += 1;
-        times
+    let message_counts = gateway.phones().into_iter().fold(BTreeMap::new(), |mut counts, phone| {
+        *counts.entry(phone).or_insert(0) += 1;
+        counts
     });
-    assert_eq!(times, (2..8).map(|row| (phone(row), 1)).collect());
+    assert_eq!(message_counts, (2..8).map(|row| (phone(row), 1)).collect());
     let runs = sale.campaign(&["status", "--all", "--json"]).json();
     assert_eq!(runs["runs"].as_array().map(Vec::len), Some(1), "{runs}");
 }

@@ -24,13 +24,14 @@ fn worker_asleep_while_waiting_to_write_sends_nothing_more() {
     }
 }
 
-/// Suspends a worker at a failpoint until the others have finished the run.
+/// Suspends the only worker at a failpoint until the starter has finished the run. Asserts that the worker then sends
+/// nothing more.
 fn check_sleep_at(point: &str) {
     let _case = note_on_failure(format!("case: suspended at {point}"));
     let Some(cluster) = Cluster::shared() else { return };
     let clock = Clock::new();
-    let sleeps = format!("{}; export CAMPAIGN_FAILPOINT={point}:sleep", clock.adjustable());
-    let mut shared = SharedRun::start_after(&cluster.create_database(), (250, 50), &[sleeps]);
+    let before_worker = format!("{}; export CAMPAIGN_FAILPOINT={point}:sleep", clock.adjustable());
+    let mut shared = SharedRun::start_after(&cluster.create_database(), 250, 50, &[before_worker]);
     until("the worker is suspended", || {
         shared.workers[0].stderr().contains("went off") && is_suspended(&shared.workers[0])
     });
@@ -72,8 +73,8 @@ fn workers_continue_while_the_starter_sleeps_and_repeat_nothing() {
 #[ignore = "leases last half a minute"]
 fn shard_of_a_sleeping_worker_continues_within_forty_seconds() {
     let Some(cluster) = Cluster::shared() else { return };
-    let sleeps = "export CAMPAIGN_FAILPOINT=share.drawn:1:sleep".to_owned();
-    let mut shared = SharedRun::start_after(&cluster.create_database(), (400, 50), &[sleeps]);
+    let before_worker = "export CAMPAIGN_FAILPOINT=share.drawn:1:sleep".to_owned();
+    let mut shared = SharedRun::start_after(&cluster.create_database(), 400, 50, &[before_worker]);
     until("the worker is suspended", || {
         shared.workers[0].stderr().contains("went off") && is_suspended(&shared.workers[0])
     });
@@ -92,21 +93,20 @@ fn shard_of_a_sleeping_worker_continues_within_forty_seconds() {
 fn ten_sleeps_past_a_lease_lose_and_repeat_nothing() {
     const RATE: usize = 20;
     let Some(cluster) = Cluster::shared() else { return };
-    let mut shared =
-        SharedRun::start_after(&cluster.create_database(), (400 * RATE, RATE), &vec!["true".to_owned(); 3]);
+    let mut shared = SharedRun::start_after(&cluster.create_database(), 400 * RATE, RATE, &vec!["true".to_owned(); 3]);
     shared.wait_for_messages(50);
     for sleep in 0..10 {
         let machine = sleep % shared.workers.len();
         // A worker that wakes up leaves the run for half a minute.
         suspend_with_shard(cluster, &mut shared, machine);
-        let known = shared.workers[machine].stdout().matches("stopped: ").count();
+        let earlier_stops = shared.workers[machine].stdout().matches("stopped: ").count();
         until_within(TAKEOVER_LIMIT, "others take over the shards", || {
             list_shards(cluster, &shared, machine).is_empty()
         });
         assert!(shared.run.is_running(), "the run ended too early: {}", shared.run.stderr());
         shared.workers[machine].signal("CONT");
         until("the worker notices that it lost its shard", || {
-            shared.workers[machine].stdout().matches("stopped: ").count() > known
+            shared.workers[machine].stdout().matches("stopped: ").count() > earlier_stops
         });
     }
     let (code, output) = shared.wait_for_end(|_| {});

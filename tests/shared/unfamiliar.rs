@@ -29,7 +29,7 @@ fn empty_state_folder_causes_a_warning_if_there_are_live_runs() {
         let finished = run_elsewhere(&sale, &["check", "sale.yaml", "--json"]);
         assert!(rule_names(&finished).contains(&json!(RULE)), "{}", finished.details());
     }
-    // An inquiry updates the account's rate limit in the ledger, which must not hide the warning.
+    // `check --online` updates the account's rate limit in the ledger, which must not hide the warning.
     run_elsewhere(&sale, &["check", "sale.yaml", "--online"]).says(RULE);
     run_elsewhere(&sale, &["check", "sale.yaml"]).says(RULE).says("sale@1").says("campaign status");
     run_elsewhere(&sale, &["status"]).exits(0);

@@ -5,7 +5,7 @@ use crate::recovery::{Tally, Witness};
 use crate::support::{Answer, Cluster, Gateway, Process, Results, campaign, phone, until};
 
 #[test]
-fn shard_of_another_machine_continues_after_its_lease() {
+fn shard_of_a_killed_worker_continues_after_its_lease_expires() {
     let Some(cluster) = Cluster::shared() else { return };
     let witness = Witness::start();
     let sale = write_in_database(cluster, campaign().to(200).batches_of(5).delivery("rate: 30/s").through(&witness));

@@ -77,7 +77,7 @@ fn all_senders_of_a_run_wait_for_locked_tables() {
     for table in ["envelopes", "blocks"] {
         let mut shared = SharedRun::start(&cluster.create_database(), 300, 2);
         shared.wait_for_messages(50);
-        lock_table(cluster, &shared, (table, 3));
+        lock_table(cluster, &shared, table, 3);
         let (code, output) = shared.wait_for_end(|_| {});
         assert_eq!(code, Some(0), "{table}: {output}");
         shared.stop_workers();
@@ -99,7 +99,7 @@ fn no_sender_stops_silently_if_a_table_is_locked_for_a_minute() {
 fn lock_for_a_minute(cluster: &Cluster, table: &str) {
     let mut shared = SharedRun::start(&cluster.create_database(), 400, 2);
     shared.wait_for_messages(50);
-    lock_table(cluster, &shared, (table, 60));
+    lock_table(cluster, &shared, table, 60);
     let (code, output) = shared.wait_for_end(SharedRun::restart_ended_workers);
     match code {
         Some(0 | 4) => {}
@@ -111,8 +111,8 @@ fn lock_for_a_minute(cluster: &Cluster, table: &str) {
     shared.check_outcome(cluster);
 }
 
-/// Locks a table from another session.
-fn lock_table(cluster: &Cluster, shared: &SharedRun, (table, seconds): (&str, u32)) {
+/// Locks a table in another session for this number of seconds, and waits until the lock is released.
+fn lock_table(cluster: &Cluster, shared: &SharedRun, table: &str, seconds: u32) {
     let statements =
         format!("BEGIN; LOCK campaign.{table} IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep({seconds}); COMMIT");
     shared.query_ledger(cluster, &statements);

@@ -4,13 +4,15 @@ use serde_json::Value;
 
 use crate::support::{Draft, Gateway, campaign, phone};
 
-/// A text of a hundred letters and a name. It has one part, or two with a character outside GSM-7.
+/// A draft with a recipient for each name. The text has a hundred letters and the name: one part, or two if the name
+/// has a character outside GSM-7.
 fn draft(names: &[&str]) -> Draft {
     let list: String = (2..).zip(names).map(|(row, name)| format!("{},{name}\n", phone(row))).collect();
     let sms = format!("  - sms: {{ signature: OlenaCo, message: \"{} {{{{ name }}}}\" }}", "a".repeat(100));
     campaign().with_list(&format!("phone,name\n{list}")).channels(&sms)
 }
 
+/// The messages and help texts of all findings about costly characters.
 fn find_costly(draft: Draft) -> Vec<(String, String)> {
     let output: Value = draft.write().campaign(&["check", "sale.yaml", "--json"]).exits(0).json();
     let findings = output["findings"].as_array().expect("findings").iter();

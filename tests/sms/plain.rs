@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::support::{Gateway, Request, campaign, phone};
 
-/// A text of about 80 characters with a name. It has one part in Latin letters, and two in Cyrillic.
+/// A text of about 90 characters with a name. It has one part in Latin letters, and two in Cyrillic.
 const TEXT: &str = "Добрий день, {{ name }}! Знижка — до п’ятниці… Завітайте ще: «Оленка», Щ-Плаза, Єреван";
 
 fn list() -> String {

@@ -31,14 +31,14 @@ fn build_alphabet() -> HashMap<char, Vec<u8>> {
     basic.chain(EXTENSION.map(|(code, character)| (character, vec![ESCAPE, code]))).collect()
 }
 
-/// Splits encoded units into parts and counts them. A part never ends after a unit that needs the next one.
-fn count_parts<U: Copy>(units: &[U], (alone, part): (usize, usize), needs_next: impl Fn(U) -> bool) -> usize {
-    if units.len() <= alone {
+/// Splits encoded units into parts and counts the parts. A part never ends after a unit that needs the next unit.
+fn count_parts<U: Copy>(units: &[U], single_limit: usize, part_limit: usize, needs_next: impl Fn(U) -> bool) -> usize {
+    if units.len() <= single_limit {
         return usize::from(!units.is_empty());
     }
     let (mut parts, mut rest) = (0, units);
     while !rest.is_empty() {
-        let mut end = rest.len().min(part);
+        let mut end = rest.len().min(part_limit);
         while needs_next(rest[end - 1]) {
             end -= 1;
         }
@@ -54,11 +54,11 @@ fn measure_encoded(alphabet: &HashMap<char, Vec<u8>>, text: &str) -> (SmsEncodin
     match septets {
         Some(septets) => {
             let septets = septets.concat();
-            (SmsEncoding::Gsm7, septets.len(), count_parts(&septets, (160, 153), |septet| septet == ESCAPE))
+            (SmsEncoding::Gsm7, septets.len(), count_parts(&septets, 160, 153, |septet| septet == ESCAPE))
         }
         None => {
             let units: Vec<u16> = text.encode_utf16().collect();
-            (SmsEncoding::Ucs2, units.len(), count_parts(&units, (70, 67), |unit| (0xd800..0xdc00).contains(&unit)))
+            (SmsEncoding::Ucs2, units.len(), count_parts(&units, 70, 67, |unit| (0xd800..0xdc00).contains(&unit)))
         }
     }
 }

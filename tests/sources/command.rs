@@ -97,7 +97,7 @@ fn list_program_gets_no_key_and_an_empty_standard_input() {
 }
 
 #[test]
-fn program_that_times_out_is_killed_with_its_children() {
+fn timeout_or_interrupt_kills_a_list_program_and_its_children() {
     // The child keeps the output pipe open, and the pipe has a reader as long as `campaign` runs.
     let script = "(sleep 300; echo late > late) & echo $! > child; echo $$ > parent; wait";
     let sale = campaign_with_script(campaign().recipients("timeout: 1s"), script);

@@ -55,7 +55,7 @@ fn create_sqlite(folder: &Folder) -> String {
     create_sqlite_with(folder, "")
 }
 
-/// Creates the same database and runs a statement in it.
+/// Creates the database of [`create_sqlite`] and runs a statement in it; returns its address.
 fn create_sqlite_with(folder: &Folder, change: &str) -> String {
     let path = folder.path("crm.db");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -89,7 +89,7 @@ fn query_result_is_a_list_of_text_values() {
 }
 
 #[test]
-fn query_must_be_a_single_read_only_statement() {
+fn unusable_query_is_refused_and_deletes_no_rows() {
     let gateway = Gateway::accepting();
     for (sql, words) in [
         ("select phone from people; delete from people", "more than one statement"),
@@ -132,7 +132,7 @@ struct Postgres {
 }
 
 impl Postgres {
-    /// Starts a server, or returns `None` if PostgreSQL is not installed.
+    /// Starts a server, or returns `None` if PostgreSQL is not installed or does not start.
     fn start() -> Option<Self> {
         let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?.flatten();
         let bin = versions.map(|version| version.path().join("bin")).max()?;

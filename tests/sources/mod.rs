@@ -1,4 +1,4 @@
-//! Recipient lists that are not files: program output, URLs, databases and earlier runs.
+//! Recipient lists that are not files: program output, standard input, URLs, databases and earlier runs.
 
 mod command;
 mod database;

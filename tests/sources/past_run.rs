@@ -13,14 +13,14 @@ fn campaign_after_rejection(gateway: &Gateway, source: &str) -> Folder {
     sale
 }
 
-fn gateway_rejecting_the_second() -> Gateway {
+fn gateway_rejecting_the_second_request() -> Gateway {
     let reject = |item: &_| rejected(item, "Unknown error");
     Gateway::answering([Answer::items(accepted), Answer::items(reject), Answer::items(accepted)])
 }
 
 #[test]
 fn rejected_recipients_form_a_list_with_the_original_columns() {
-    let gateway = gateway_rejecting_the_second();
+    let gateway = gateway_rejecting_the_second_request();
     let sale = campaign_after_rejection(&gateway, "run: sale@1\nstate: [rejected, failed]");
     sale.campaign(&["check", "again.yaml"]).exits(0).says("recipients of sale@1 (rejected, failed)");
     sale.campaign(&["preview", "again.yaml", "--fetch"]).exits(0).says("Person 3").says("1 of 1 row");
@@ -30,7 +30,7 @@ fn rejected_recipients_form_a_list_with_the_original_columns() {
 
 #[test]
 fn undelivered_selects_messages_but_not_skipped_recipients() {
-    let gateway = gateway_rejecting_the_second();
+    let gateway = gateway_rejecting_the_second_request();
     let sale = campaign_after_rejection(&gateway, "run: sale\nstate: undelivered");
     // Accepted messages might have been delivered without a receipt, and the output says so.
     sale.campaign(&["run", "again.yaml", "--no-wait"])
@@ -41,7 +41,7 @@ fn undelivered_selects_messages_but_not_skipped_recipients() {
 }
 
 #[test]
-fn unfinished_or_missing_run_yields_no_recipients() {
+fn unfinished_or_missing_source_run_is_refused() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     sale.run(&["--limit", "1"]).exits(0);

@@ -106,9 +106,9 @@ fn redirect_without_https_is_refused() {
 #[test]
 fn more_than_five_redirects_are_refused() {
     let gateway = Gateway::accepting();
-    for headers in [true, false] {
+    for has_headers in [true, false] {
         let loop_server = WebServer::answering(redirect_to("/people.csv"));
-        let sale = if headers {
+        let sale = if has_headers {
             campaign_with_url(&loop_server.address, &gateway)
         } else {
             campaign_without_headers(&loop_server.address, &gateway)

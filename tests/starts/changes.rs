@@ -114,9 +114,9 @@ fn changed_settings_of_a_finished_edition_are_named() {
     sale.run(&[]).exits(0);
     sale.replace("sale.yaml", "plain: { share: 50% }", "plain: { share: 40% }");
     sale.replace("sale.yaml", "urgent: { share: 50% }", "urgent: { share: 60% }");
-    let named = "): `variants`; 3 recipients already have a message and would not get another one";
+    let expected = "): `variants`; 3 recipients already have a message and would not get another one";
     for command in [&["run", "sale.yaml"][..], &["run", "sale.yaml", "--dry-run"], &["check", "sale.yaml"]] {
-        sale.campaign(command).exits(2).says("the campaign has changed since sale@1 (").says(named);
+        sale.campaign(command).exits(2).says("the campaign has changed since sale@1 (").says(expected);
     }
     sale.replace("sale.yaml", "offer: now", "offer: today");
     sale.run(&[]).exits(2).says("): `vars`, `variants`; 3 recipients");
@@ -152,9 +152,9 @@ fn one_invalid_row_of_three_passes_but_five_of_twenty_do_not() {
 #[test]
 fn empty_list_is_fine_if_the_campaign_allows_it() {
     let gateway = Gateway::accepting();
-    let nobody = || campaign().with_list("phone,name\n").through(&gateway);
-    nobody().write().run(&[]).exits(2).says("add a row");
-    let sale = nobody().recipients("empty: ok").write();
+    let empty_draft = || campaign().with_list("phone,name\n").through(&gateway);
+    empty_draft().write().run(&[]).exits(2).says("add a row");
+    let sale = empty_draft().recipients("empty: ok").write();
     let output = sale.run(&["--json"]).exits(0).json();
     assert_eq!((&output["sent"], &output["rows"], &output["run"]), (&0.into(), &0.into(), &serde_json::Value::Null));
     sale.campaign(&["check", "sale.yaml"]).exits(0);
@@ -174,8 +174,8 @@ fn replaced_run_shows_unsent_rows_as_skipped() {
     assert_eq!((&output["state"], &output["counts"]), (&"replaced".into(), &json!({ "accepted": 4, "skipped": 6 })));
     let listed = sale.campaign(&["results", "sale@1", "--out", "-"]).exits(0).stdout;
     let results = crate::support::Results::parse(&listed);
-    let reasons = [["accepted"; 4].as_slice(), &["skipped"; 6]].concat();
-    assert_eq!(results.states(), reasons);
+    let states = [["accepted"; 4].as_slice(), &["skipped"; 6]].concat();
+    assert_eq!(results.states(), states);
     assert_eq!(results.column("reason"), [[""; 4].as_slice(), &["replaced"; 6]].concat());
     let server = Server::start(&sale, &[]);
     let browser = Browser::signed_in(&server);
@@ -206,6 +206,6 @@ fn dry_run_suggests_the_run_with_its_options() {
     let sale = campaign().to(3).through(&gateway).write();
     sale.run(&["--limit", "1"]).exits(0);
     sale.replace("sale.yaml", "{{ name }}", "you");
-    let preview = sale.run(&["--dry-run", "--accept-changes", "--up-to", "9"]).exits(0).stdout;
-    assert!(preview.contains("next: campaign run sale.yaml --accept-changes --no-wait --up-to 9\n"), "{preview}");
+    let output = sale.run(&["--dry-run", "--accept-changes", "--up-to", "9"]).exits(0).stdout;
+    assert!(output.contains("next: campaign run sale.yaml --accept-changes --no-wait --up-to 9\n"), "{output}");
 }

@@ -87,7 +87,7 @@ fn changed_edition_is_refused_with_a_suggested_command() {
 }
 
 #[test]
-fn row_selection_resumes_only_the_unfinished_run() {
+fn limited_run_resumes_only_the_unfinished_run() {
     let gateway = Gateway::accepting();
     let sale = unfinished_campaign(&gateway);
     run_today(&sale, &["--limit", "5"]).exits(0).says("sale@1");
@@ -105,7 +105,7 @@ fn unfinished_run_that_stops_again_blocks_the_next_edition() {
 }
 
 #[test]
-fn next_edition_that_cannot_begin_changes_nothing() {
+fn unfinished_run_ends_even_if_the_next_edition_cannot_begin() {
     let gateway = Gateway::accepting();
     let sale = unfinished_campaign(&gateway);
     sale.replace("gateways.yaml", "local:\n", "local:\n  limits: { recipients: 9 }\n");
@@ -139,7 +139,7 @@ fn retry_does_not_loop_if_every_row_is_rejected_again() {
 }
 
 #[test]
-fn resumed_run_reports_only_new_rejection_reasons() {
+fn resumed_run_gives_reasons_only_for_new_rejections() {
     let refuse = || Answer::items(|operation| rejected(operation, "No route"));
     let gateway = Gateway::always(refuse());
     let sale = campaign().to(4).through(&gateway).write();

@@ -1,4 +1,4 @@
-//! Checks at the start of a run: the campaign's name, changes, the edition, and stopping for good.
+//! Checks at the start of a run: the campaign's name, changes, the edition, stopped runs, and the system ledger.
 
 mod changes;
 mod editions;
@@ -14,9 +14,9 @@ use crate::support::{Folder, Gateway, campaign};
 /// Creates a campaign through this gateway in its own folder inside `home`, with its own text.
 fn write_campaign_in(home: &Folder, gateway: &Gateway, folder: &str, text: &str, people: usize) {
     let sms = format!("  - sms: {{ signature: OlenaCo, message: {text} }}");
-    let draft = campaign().to(people).channels(&sms).through(gateway).write();
+    let source = campaign().to(people).channels(&sms).through(gateway).write();
     for name in ["sale.yaml", "sale.csv", "gateways.yaml"] {
-        let written = std::fs::read_to_string(draft.path(name)).expect("a file");
+        let written = std::fs::read_to_string(source.path(name)).expect("a file");
         home.write(&format!("{folder}/{name}"), &written);
     }
 }

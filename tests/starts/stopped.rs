@@ -49,7 +49,7 @@ fn cancelled_recipients_appear_in_results_with_a_reason() {
     assert_eq!(results.column("reason")[..3], ["already sent"; 3]);
     assert_eq!(results.column("reason")[3..10], ["cancelled earlier"; 7]);
     assert_eq!(results.counts().values().sum::<u64>(), 11, "each row has one state");
-    // The earlier run stays stopped after later runs.
+    // The recipients stay cancelled after later runs.
     sale.run(&[]).exits(0).says("no recipients are left");
     assert_eq!(gateway.phones().len(), 4);
 }

@@ -1,4 +1,4 @@
-//! The system ledger, which a server and the members of its group share: no command sends with a second one.
+//! The system ledger, which a server and the members of its group share: no command sends with a second ledger.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -27,7 +27,7 @@ fn create_system_folder(sale: &Folder) {
     fs::set_permissions(sale.path("system"), Permissions::from_mode(0o2770)).expect("its mode");
 }
 
-/// Creates a system folder that not even the superuser can look into.
+/// Creates a system folder that not even the superuser can open: a symbolic link to itself.
 fn create_closed_folder(sale: &Folder) {
     std::os::unix::fs::symlink("closed", sale.path("closed")).expect("a link");
 }
@@ -45,17 +45,17 @@ fn shell_and_server_share_one_system_ledger() {
     create_system_folder(&sale);
     run_in_shell(&sale, "system", &["run", "sale.yaml", "--limit", "1"]).exits(0);
     assert!(sale.path("system/ledger.sqlite").exists() && !own_folder(&sale).exists());
-    // As in the server's systemd unit.
-    let server = |arguments: &[&str]| {
+    // The server's systemd unit sets the state folder.
+    let run_as_server = |arguments: &[&str]| {
         let mut command = shell_command(&sale, "system", arguments);
         command.env("CAMPAIGN_STATE_DIR", sale.path("system"));
         Process::start(command).finish()
     };
-    server(&["run", "sale.yaml"]).exits(0).says("3 accepted");
+    run_as_server(&["run", "sale.yaml"]).exits(0).says("3 accepted");
     run_in_shell(&sale, "system", &["run", "sale.yaml"]).exits(0).says("no recipients are left");
     assert_eq!(gateway.phones(), (2..5).map(phone).collect::<Vec<_>>());
     run_in_shell(&sale, "system", &["suppress", "add", "+380501234567"]).exits(0);
-    assert!(server(&["suppress", "list"]).exits(0).stdout.contains("380501234567"));
+    assert!(run_as_server(&["suppress", "list"]).exits(0).stdout.contains("380501234567"));
 }
 
 #[test]

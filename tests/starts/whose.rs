@@ -3,7 +3,7 @@
 use super::write_campaign_in;
 use crate::support::{Folder, Gateway, Results, phone};
 
-/// Runs a campaign in a folder.
+/// Runs the campaign in this file.
 fn run(home: &Folder, file: &str, arguments: &[&str]) -> crate::support::Finished {
     home.campaign(&[&["run", file, "--no-wait"], arguments].concat())
 }

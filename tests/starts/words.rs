@@ -35,7 +35,7 @@ fn finished_run_with_rows_to_resend_can_resume() {
 }
 
 #[test]
-fn resumable_run_exits_5_after_any_earlier_exit_code() {
+fn open_run_with_rows_to_resend_exits_5() {
     // All rows are done, but the run is open, as if its results could not be written.
     let gateway = Gateway::answering([Answer::CloseRead]);
     let sale = campaign().to(1).through(&gateway).write();

@@ -64,7 +64,7 @@ impl Browser {
         Self::with_link(server, server.listening()["url"].as_str().expect("an address"))
     }
 
-    /// The same session on another server.
+    /// A browser with the same session, connected to another server.
     pub(crate) fn on_server(&self, server: &Server) -> Self {
         Self { address: server.address(), cookie: self.cookie.clone() }
     }
@@ -191,15 +191,15 @@ impl Iterator for EventStream {
                     return Some(parsed_event);
                 }
             }
-            let chunk = self.chunk()?;
+            let chunk = self.read_chunk()?;
             self.text += &chunk;
         }
     }
 }
 
 impl EventStream {
-    /// The next chunk of the body; `None` at the end.
-    fn chunk(&mut self) -> Option<String> {
+    /// Reads the next chunk of the body; `None` at the end.
+    fn read_chunk(&mut self) -> Option<String> {
         let mut size = String::new();
         self.reader.read_line(&mut size).ok()?;
         let size = usize::from_str_radix(size.trim(), 16).ok().filter(|size| *size > 0)?;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// The file that makes the shell remove the folder as well.
+/// The file that makes the shell remove the server's folder when the server has ended.
 const REMOVAL_MARKER: &str = "left";
 
 /// The maximum time that a server takes to start.
@@ -41,7 +41,7 @@ impl Drop for Server {
 }
 
 impl Cluster {
-    /// The server that all tests of this process share; `None`, with a notice, if PostgreSQL is not installed.
+    /// The server that all tests of this process share; `None`, with a notice, if no server can be started.
     pub(crate) fn shared() -> Option<&'static Self> {
         static SHARED: OnceLock<Option<Cluster>> = OnceLock::new();
         let start = || {
@@ -53,7 +53,7 @@ impl Cluster {
         SHARED.get_or_init(start).as_ref()
     }
 
-    /// Starts a server with these settings; `None`, with a notice, if PostgreSQL is not installed.
+    /// Starts a server with these settings; `None`, with a notice, if no server can be started.
     pub(crate) fn start(settings: &[&str]) -> Option<Self> {
         let started = Self::try_start(settings);
         if started.is_none() {
@@ -89,7 +89,7 @@ impl Cluster {
         while since.elapsed() < START_TIMEOUT {
             if server.as_mut().is_none_or(|server| server.shell.try_wait().is_ok_and(|ended| ended.is_some())) {
                 // Files left by a killed server can briefly prevent a new start.
-                *server = serve((&self.bin, self.folder.path()), (self.data(), self.folder.path()), &self.settings);
+                *server = serve(&self.bin, self.folder.path(), self.data(), self.folder.path(), &self.settings);
             }
             if self.is_ready() {
                 return true;
@@ -116,7 +116,7 @@ impl Cluster {
         let socket = self.folder.path().join("socket");
         let mut command = unprivileged_command(Path::new("mkdir"));
         assert!(command.arg(&socket).status().is_ok_and(|status| status.success()));
-        let replica = serve((&self.bin, self.folder.path()), ("replica", &socket), &self.settings);
+        let replica = serve(&self.bin, self.folder.path(), "replica", &socket, &self.settings);
         *self.replica.lock().expect("the replica") = replica;
         let since = Instant::now();
         while self.replica_count() == 0 {
@@ -222,13 +222,14 @@ impl Cluster {
     }
 }
 
-/// Starts a server with this data and a socket in this folder, inside a shell that stops it.
-fn serve((bin, folder): (&Path, &Path), (data, socket): (&str, &Path), settings: &[String]) -> Option<Server> {
+/// Starts a server inside a shell that stops it. Its data is the subfolder `data` of `folder`; its socket is in
+/// `socket_folder`.
+fn serve(bin: &Path, folder: &Path, data: &str, socket_folder: &Path, settings: &[String]) -> Option<Server> {
     let mut command = unprivileged_command(Path::new("sh"));
     let script = "folder=$1; shift; \"$@\" & server=$!; exec 3<&0; (cat <&3 > /dev/null; kill -INT $server) & \
                   wait $server; [ ! -e $folder/left ] || rm -rf $folder";
     command.args(["-c", script, "sh"]).arg(folder).arg(bin.join("postgres")).arg("-D").arg(folder.join(data));
-    command.arg("-k").arg(socket).args(["-c", "listen_addresses="]);
+    command.arg("-k").arg(socket_folder).args(["-c", "listen_addresses="]);
     for setting in settings {
         command.args(["-c", setting]);
     }

@@ -61,7 +61,7 @@ impl CuttingProxy {
         format!("postgres://story@{}/{name}", self.folder.path().display().to_string().replace('/', "%2F"))
     }
 
-    /// Plans a cut at this message from now on; the first one is 1.
+    /// Plans a cut at this client message, counted from now on; the next message is 1.
     pub(crate) fn cut_at(&self, message: usize, cut: Cut) {
         *self.shared.planned_cut.lock().expect("the planned cut") = Some((message, cut));
     }
@@ -75,9 +75,9 @@ impl CuttingProxy {
 impl Shared {
     fn connect(self: &Arc<Self>, client: UnixStream) {
         let server = UnixStream::connect(&self.server).expect("the server");
-        let ends = || (client.try_clone().expect("an end"), server.try_clone().expect("an end"));
-        let (from_client, to_server) = ends();
-        let (to_client, from_server) = ends();
+        let clone_ends = || (client.try_clone().expect("an end"), server.try_clone().expect("an end"));
+        let (from_client, to_server) = clone_ends();
+        let (to_client, from_server) = clone_ends();
         self.open.lock().expect("the connections").extend([client, server]);
         let (is_silent, (answered, answers)) = (Arc::new(AtomicBool::new(false)), channel());
         let (shared, silent) = (Arc::clone(self), Arc::clone(&is_silent));

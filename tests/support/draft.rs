@@ -127,7 +127,7 @@ impl Draft {
         self.delivery("in_flight: 1")
     }
 
-    /// Sets a line under `delivery:`, replacing one with the same key.
+    /// Sets a line under `delivery:` and removes the earlier line with the same key.
     pub(crate) fn delivery(mut self, line: &str) -> Self {
         let key = line.split_inclusive(':').next().expect("a key");
         self.delivery = self

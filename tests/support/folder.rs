@@ -37,7 +37,7 @@ impl Drop for FileLedger {
 /// The folder that contains all files of one story.
 pub(crate) struct Folder {
     folder: TempDir,
-    live: bool,
+    is_live: bool,
     /// The address of its ledger database; `None` for a file.
     ledger: OnceLock<Option<String>>,
     /// Whether to drop the database together with this folder.
@@ -55,27 +55,33 @@ impl Drop for Folder {
     }
 }
 
-/// Creates a temporary folder in memory, if the system has such a place with room for all stories and `TMPDIR` names no
-/// other. No story needs its files after a power failure, so it need not wait for a disk.
+/// Creates a temporary folder, in shared memory if `TMPDIR` is unset and the memory has enough space for all stories.
+/// No story needs its files after a power failure, so stories do not have to wait for a disk.
 fn create_temporary_folder() -> TempDir {
     const SHARED_MEMORY: &str = "/dev/shm";
-    const ROOM: u64 = 8 << 30;
-    let has_room = || rustix::fs::statvfs(SHARED_MEMORY).is_ok_and(|disk| disk.f_bavail * disk.f_frsize >= ROOM);
+    const REQUIRED_SPACE: u64 = 8 << 30;
+    let has_space =
+        || rustix::fs::statvfs(SHARED_MEMORY).is_ok_and(|disk| disk.f_bavail * disk.f_frsize >= REQUIRED_SPACE);
     let folder = match std::env::var_os("TMPDIR") {
         // The path is as long as that of a folder in `/tmp`, because snapshots contain wrapped paths.
-        None if has_room() => tempfile::Builder::new().prefix("").tempdir_in(SHARED_MEMORY),
+        None if has_space() => tempfile::Builder::new().prefix("").tempdir_in(SHARED_MEMORY),
         _ => tempfile::tempdir(),
     };
     folder.expect("a folder")
 }
 
-/// The environment variable that selects the ledger of all other stories: `postgres`, or files if unset.
+/// The environment variable that selects the ledger of all stories without [`in_files`]: `postgres`, or files if unset.
 const STORIES_OVER: &str = "STORIES_OVER";
 
 impl Folder {
-    /// Creates an empty folder; `live` means that its campaign uses a gateway other than the built-in one.
-    pub(crate) fn new(live: bool) -> Self {
-        Self { folder: create_temporary_folder(), live, ledger: OnceLock::new(), owns_database: AtomicBool::new(false) }
+    /// Creates an empty folder; `is_live` means that its campaign uses a gateway other than the built-in one.
+    pub(crate) fn new(is_live: bool) -> Self {
+        Self {
+            folder: create_temporary_folder(),
+            is_live,
+            ledger: OnceLock::new(),
+            owns_database: AtomicBool::new(false),
+        }
     }
 
     /// Uses this database as the ledger.
@@ -84,7 +90,7 @@ impl Folder {
         self
     }
 
-    /// The address of its ledger database; `None` for a file.
+    /// The address of its ledger database; `None` for a file. The first call creates the database for `STORIES_OVER`.
     pub(crate) fn ledger(&self) -> Option<&str> {
         let choose = || {
             let over = std::env::var_os(STORIES_OVER).filter(|_| !IN_FILES.get())?;
@@ -130,7 +136,7 @@ impl Folder {
         command
     }
 
-    /// The same command, run by a shell after `prepare`.
+    /// The command of [`Self::command`], run by a shell after `prepare`.
     pub(crate) fn command_after(&self, prepare: &str, arguments: &[&str]) -> Command {
         let command = self.command(arguments);
         let mut shell = Command::new("/bin/sh");
@@ -157,7 +163,7 @@ impl Folder {
 
     /// The path of the results file.
     pub(crate) fn results_file(&self) -> PathBuf {
-        self.path(if self.live { "results/sale.csv" } else { "results/sale.sandbox.csv" })
+        self.path(if self.is_live { "results/sale.csv" } else { "results/sale.sandbox.csv" })
     }
 
     /// The results of the last run.

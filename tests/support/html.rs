@@ -38,10 +38,10 @@ impl Html {
                 Token::StartTag(tag) => {
                     let name = utf8(&tag.name);
                     let attributes = tag.attributes.iter().map(|(name, value)| (utf8(name), utf8(value))).collect();
-                    let closed = VOID.contains(&name.as_str());
-                    assert!(closed || !tag.self_closing, "<{name}/> is not an HTML element");
+                    let is_void = VOID.contains(&name.as_str());
+                    assert!(is_void || !tag.self_closing, "<{name}/> is not an HTML element");
                     elements.push(Element { name, attributes, text: String::new() });
-                    open.extend((!closed).then_some(elements.len() - 1));
+                    open.extend((!is_void).then_some(elements.len() - 1));
                 }
                 Token::EndTag(tag) => {
                     let last = open.pop().map(|index| elements[index].name.clone());
@@ -83,8 +83,8 @@ impl Html {
     }
 
     pub(crate) fn with_class(&self, class: &str) -> Vec<&Element> {
-        let has = |element: &&Element| element.attribute("class").split(' ').any(|own| own == class);
-        self.elements.iter().filter(has).collect()
+        let has_class = |element: &&Element| element.attribute("class").split(' ').any(|own| own == class);
+        self.elements.iter().filter(has_class).collect()
     }
 
     fn check_page(&self) {

@@ -24,7 +24,7 @@ pub(crate) fn judge_results(sale: &Folder, journal: &Path) {
     judge_results_in(&sale.path("results"), journal);
 }
 
-/// The same for the results in this folder.
+/// Fails unless the judge finds that the results files in this folder agree with the journal of a gateway.
 #[track_caller]
 pub(crate) fn judge_results_in(folder: &Path, journal: &Path) {
     let Some(python) = python() else { return };

@@ -27,7 +27,7 @@ impl SandboxProcess {
         Self::start_with(&[])
     }
 
-    /// The same with additional arguments.
+    /// Starts a sandbox with additional arguments and waits until it listens.
     pub(crate) fn start_with(arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let mut command = Command::new(env!("CARGO_BIN_EXE_campaign-with-failpoints"));
@@ -76,10 +76,10 @@ impl SandboxProcess {
     /// The number of operations in each envelope with messages, in order of arrival.
     pub(crate) fn envelopes(&self) -> Vec<u64> {
         let journal = self.journal();
-        let sends = |envelope: &Value| {
+        let has_messages = |envelope: &Value| {
             journal.iter().any(|line| line["phone"].is_string() && line["envelope"] == envelope["envelope"])
         };
-        let envelopes = journal.iter().filter(|line| line["event"] == "envelope" && sends(line));
+        let envelopes = journal.iter().filter(|line| line["event"] == "envelope" && has_messages(line));
         envelopes.map(|line| line["operations"].as_u64().expect("a count")).collect()
     }
 

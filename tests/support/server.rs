@@ -21,7 +21,7 @@ impl Server {
         Self::start_after(folder, "true", arguments)
     }
 
-    /// The same, run by a shell after `prepare`.
+    /// Starts the server in a shell after `prepare` and waits until it listens.
     pub(crate) fn start_after(folder: &Folder, prepare: &str, arguments: &[&str]) -> Self {
         let arguments = [&["serve", "--listen", "127.0.0.1:0", "--json"], arguments].concat();
         let mut process = Process::start(folder.command_after(prepare, &arguments));

@@ -74,10 +74,10 @@ impl Terminal {
 
     /// Waits until the terminal displays this text, on any number of lines.
     pub(crate) fn shows(&self, text: &str) -> &Self {
-        let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let flatten = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         until(&format!("the terminal shows `{text}`"), || {
             let shown = self.shown();
-            shown.contains(text) || flat(&shown).contains(&flat(text))
+            shown.contains(text) || flatten(&shown).contains(&flatten(text))
         });
         self
     }
@@ -92,7 +92,7 @@ impl Terminal {
         self.process.signal(name);
     }
 
-    /// Waits until the process ends; also returns the complete output with cursor movements.
+    /// Waits until the process ends; also returns the complete output with cursor movements and colours.
     pub(crate) fn finish_with_output(self) -> (Finished, String) {
         let Self { process, keyboard, screen, reader } = self;
         let finished = process.finish();

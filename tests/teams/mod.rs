@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::support::{Finished, Folder, Process};
 
 const GOOD: &str = "recipients: { file: list.csv }\nchannels:\n  - sms: { signature: OlenaCo, message: Hello }\n";
-/// Its last line has a misspelt key.
+/// A campaign whose last line has a misspelt key.
 const BROKEN: &str = "recipients: { file: list.csv }\nchannels:\n  - sms: { signature: OlenaCo, mesage: Hello }\n";
 /// The finding in the broken campaign in the format of a workflow.
 const ANNOTATION: &str = "::error file=campaigns/broken.yaml,line=3";

@@ -1,4 +1,4 @@
-//! Findings about sending windows before anything is sent.
+//! Findings about sending windows and end times, before any message is sent.
 
 use crate::support::{Gateway, Terminal, campaign, live, note_on_failure};
 
@@ -36,12 +36,12 @@ fn invalid_window_or_end_time_is_refused_with_its_location() {
 #[test]
 fn messages_past_the_end_time_are_reported_in_advance() {
     let gateway = Gateway::accepting();
-    let until = |line: &str| {
+    let campaign_with_end = |line: &str| {
         let sale = campaign().to(100).through(&gateway).top("timezone: Europe/Kyiv").delivery(line).write();
         sale.replace("sale.yaml", "rate: 100000/s", "rate: 1/s");
         sale
     };
-    let sale = until("until: 30s");
+    let sale = campaign_with_end("until: 30s");
     for command in ["check", "plan"] {
         let output = sale.campaign(&[command, "sale.yaml"]).exits(0);
         output
@@ -51,14 +51,14 @@ fn messages_past_the_end_time_are_reported_in_advance() {
     }
     sale.campaign(&["check", "sale.yaml", "--strict"]).exits(2);
     sale.campaign(&["explain", "until-near"]).exits(0);
-    for fits in ["until: 100s", "until: 2099-12-07 20:00"] {
-        let output = until(fits).campaign(&["check", "sale.yaml"]).exits(0);
+    for line in ["until: 100s", "until: 2099-12-07 20:00"] {
+        let output = campaign_with_end(line).campaign(&["check", "sale.yaml"]).exits(0);
         assert!(!output.details().contains("until-near"), "{}", output.details());
     }
-    let sale = until("until: 2099-12-07 20:00");
+    let sale = campaign_with_end("until: 2099-12-07 20:00");
     sale.replace("sale.yaml", "until: 2099", "per_day: 1\n  window: 00:00-24:00\n  until: 2099");
     assert!(!sale.campaign(&["check", "sale.yaml"]).exits(0).details().contains("until-near"));
-    let sale = until("until: 3d");
+    let sale = campaign_with_end("until: 3d");
     sale.replace("sale.yaml", "until: 3d", "per_day: 20\n  until: 3d");
     sale.campaign(&["check", "sale.yaml"]).exits(0).says("about 80 of 100 messages can be sent");
     assert!(gateway.sends().is_empty());
@@ -158,7 +158,7 @@ fn fallback_after_the_window_warns_and_suggests_a_lifetime() {
             "  - viber: {{ signature: OlenaCo, message: Hi{lifetime} }}\n  - sms: {{ signature: OlenaCo, message: Hi }}"
         )
     };
-    for (lifetime, window, warns) in [
+    for (lifetime, window, has_warning) in [
         ("", "window: 09:00-20:00", true),
         (", lifetime: 12h", "window: 09:00-20:00", true),
         (", lifetime: 10h", "window: 09:00-20:00", false),
@@ -168,8 +168,8 @@ fn fallback_after_the_window_warns_and_suggests_a_lifetime() {
         let _case = note_on_failure(format!("case: {lifetime} {window}"));
         let draft = campaign().channels(&channels(lifetime)).top("timezone: Europe/Kyiv");
         let output = draft.delivery(window).delivery("rate: 1/s").write().campaign(&["check", "sale.yaml"]).exits(0);
-        assert_eq!(output.details().contains("fallback-outside"), warns, "{}", output.details());
-        if warns {
+        assert_eq!(output.details().contains("fallback-outside"), has_warning, "{}", output.details());
+        if has_warning {
             output
                 .says("if `viber` fails, `sms` might be sent after the window closes")
                 .says("write `lifetime: 10h` or less");

@@ -20,7 +20,7 @@ fn kyiv_campaign(gateway: &Gateway) -> Draft {
     campaign().through(gateway).top("timezone: Europe/Kyiv")
 }
 
-/// Builds a `run` command at this time.
+/// Builds a `run` command whose clock starts at this moment.
 fn run_at(sale: &Folder, clock: &Clock, moment: &str, arguments: &[&str]) -> Command {
     let moment: Timestamp = moment.parse().expect("a moment");
     sale.command_after(&clock.set_to(moment), &[&["run", "sale.yaml"], arguments].concat())
@@ -103,23 +103,23 @@ fn opt_outs_added_while_a_run_waits_for_its_window_apply() {
     let draft = kyiv_campaign(&gateway).to(3).recipients("suppress: [stop.csv]");
     let sale = draft.delivery("window: 09:00-20:00").write();
     sale.write("stop.csv", "phone\n");
-    let wait = || {
+    let start_waiting_run = || {
         clock.move_to("2027-03-10T01:00:00Z".parse().expect("a moment"));
         let run = Process::start(sale.command_after(&clock.adjustable(), &["run", "sale.yaml"]));
         until("the run waits", || run.stderr().contains("at 2027-03-10 09:00"));
         run
     };
-    let open = || clock.move_to("2027-03-10T08:00:00Z".parse().expect("a moment"));
+    let open_window = || clock.move_to("2027-03-10T08:00:00Z".parse().expect("a moment"));
     // A file that has disappeared stops the run.
-    let run = wait();
+    let run = start_waiting_run();
     std::fs::remove_file(sale.path("stop.csv")).expect("a file");
-    open();
+    open_window();
     run.finish().exits(5).says("cannot use the suppression list").says("stop.csv");
     assert!(gateway.sends().is_empty());
     sale.write("stop.csv", "phone\n");
-    let run = wait();
+    let run = start_waiting_run();
     sale.write("stop.csv", &format!("phone\n{}\n", phone(3)));
-    open();
+    open_window();
     run.finish().exits(0);
     assert_eq!(gateway.phones(), [2, 4].map(phone));
     assert_eq!(sale.results().column("reason"), ["", "opted out", ""]);
@@ -164,8 +164,8 @@ fn runs_sharing_an_account_send_nothing_after_the_window() {
         let start = |name: &&str| {
             let file = format!("{name}.yaml");
             sale.write(&file, &text.replace("name: sale", &format!("name: {name}")));
-            let set = clock.set_to("2027-03-10T17:59:58Z".parse().expect("a moment"));
-            Process::start(sale.command_after(&set, &["run", &file, "--no-wait", "--json"]))
+            let set_clock = clock.set_to("2027-03-10T17:59:58Z".parse().expect("a moment"));
+            Process::start(sale.command_after(&set_clock, &["run", &file, "--no-wait", "--json"]))
         };
         let (mut messages, runs) = (0, names.iter().map(start).collect::<Vec<_>>());
         for (name, run) in names.iter().zip(runs) {

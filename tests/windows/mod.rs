@@ -1,4 +1,4 @@
-//! `delivery.window` and `delivery.until`: messages are sent within them, by the recipient's clock.
+//! Sending windows (`delivery.window`), by the recipient's clock, and the end time of a run (`delivery.until`).
 
 mod checks;
 #[cfg(target_os = "linux")]

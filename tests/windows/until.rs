@@ -1,4 +1,4 @@
-//! `until`: no message is sent after it, and the remaining recipients are skipped.
+//! End time of a run (`delivery.until`): no messages are sent after it, and the remaining recipients are skipped.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ fn one_second_campaign(gateway: &Gateway) -> Draft {
     campaign().to(40).batches_of(2).through(gateway).delivery("rate: 4/s").delivery("until: 1s")
 }
 
-/// Returns the numbers of recipients with a message and of expired ones. Fails if a recipient is neither.
+/// Returns the numbers of accepted and of expired recipients. Fails if a recipient is neither accepted nor skipped.
 #[track_caller]
 fn count_outcomes(sale: &Folder, gateway: &Gateway) -> (u64, usize) {
     let results = sale.results();
@@ -39,7 +39,7 @@ fn remaining_recipients_are_skipped_after_the_end_time() {
 fn run_does_not_begin_if_its_window_opens_after_the_end_time() {
     let gateway = Gateway::accepting();
     let draft = campaign().to(40).through(&gateway).top("timezone: Pacific/Apia").delivery("until: 1h");
-    // The window opens tomorrow at the earliest.
+    // The window opens only on yesterday's weekday, which is at least five days away.
     let now = jiff::Timestamp::now().in_tz("Pacific/Apia").expect("a zone");
     let yesterday = now.yesterday().expect("a day").strftime("%a").to_string().to_lowercase();
     let sale = draft.delivery(&format!("window: {{ hours: 00:00-24:00, days: {yesterday} }}")).write();

@@ -47,8 +47,8 @@ fn kill_one_campaign(limit: usize, chance: &mut Chance) -> usize {
                 drop(run.kill());
                 run = sale.start(&[]);
             }
-            at => {
-                let old = std::mem::replace(&mut workers[at], start_worker_at_once(&sale));
+            index => {
+                let old = std::mem::replace(&mut workers[index], start_worker_at_once(&sale));
                 drop(old.kill());
             }
         }
@@ -65,7 +65,7 @@ fn kill_one_campaign(limit: usize, chance: &mut Chance) -> usize {
     killed
 }
 
-/// Starts a worker without waiting for it.
+/// Starts a worker without waiting until it looks for runs.
 fn start_worker_at_once(sale: &Folder) -> Process {
     Process::start(sale.command(&["worker"]))
 }

@@ -16,11 +16,11 @@ fn killed_worker_leaves_only_started_requests_in_doubt() {
         let run = sale.start(&["--shared"]);
         until("the worker is killed", || worker.stderr().contains("went off"));
         drop(worker.kill());
-        let request_started = !point.starts_with("share");
-        let finished = run.finish().exits(if request_started { 4 } else { 0 });
+        let has_started_request = !point.starts_with("share");
+        let finished = run.finish().exits(if has_started_request { 4 } else { 0 });
         assert_eq!(
             finished.details().contains("earlier run was interrupted"),
-            request_started,
+            has_started_request,
             "{}",
             finished.details()
         );
@@ -30,7 +30,7 @@ fn killed_worker_leaves_only_started_requests_in_doubt() {
         let missing = 150 - gateway.phones().len();
         assert_eq!(
             (doubtful > 0, missing > 0),
-            (request_started, request_started && !was_sent),
+            (has_started_request, has_started_request && !was_sent),
             "{point}: {doubtful}, {missing}"
         );
         assert_eq!(states.iter().filter(|state| **state == "accepted").count(), 150 - doubtful, "{point}");
@@ -41,7 +41,7 @@ fn killed_worker_leaves_only_started_requests_in_doubt() {
 }
 
 #[test]
-fn workers_send_the_rest_after_the_starter_is_killed() {
+fn worker_sends_the_rest_after_the_starter_is_killed() {
     let gateway = Gateway::accepting();
     let sale = small_shard_campaign(200).through(&gateway).write();
     let worker = start_worker(&sale);
@@ -52,8 +52,8 @@ fn workers_send_the_rest_after_the_starter_is_killed() {
     let status = sale.campaign(&["status", "sale", "--json"]).json();
     assert_eq!(status["state"], "sending", "{status}");
     until("no shards are left", || worker.stdout().contains("no shards are left"));
-    let started = sale.run(&[]);
-    assert!(matches!(started.code(), Some(0 | 4)), "{}", started.details());
+    let resumed = sale.run(&[]);
+    assert!(matches!(resumed.code(), Some(0 | 4)), "{}", resumed.details());
     let results = sale.results();
     let states = results.states();
     assert!(states.iter().all(|state| ["accepted", "in_doubt"].contains(state)), "{states:?}");

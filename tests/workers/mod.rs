@@ -28,7 +28,7 @@ fn start_worker_with(sale: &Folder, environment: &[(&str, &str)]) -> Process {
     worker
 }
 
-/// Stops a worker, which returns its shards; returns its output.
+/// Stops a worker, which gives its shards back. Returns the worker's output.
 pub(crate) fn stop_worker(mut worker: Process) -> String {
     worker.signal("TERM");
     worker.finish().exits(0).stdout

@@ -13,7 +13,7 @@ type Body = dyn Fn(&Request) -> Value + Send + Sync;
 pub(crate) enum Answer {
     /// Accepts every operation, as in the contract.
     Accept,
-    /// The same answer, but only after the story releases it.
+    /// Accepts every operation, but only after the story releases the answer.
     Held,
     /// A 200 with a body created from the request.
     Json(Box<Body>),
@@ -65,7 +65,7 @@ impl Answer {
         Self::status_with(status, &[])
     }
 
-    /// The same with additional header lines.
+    /// An HTTP status with additional header lines and an HTML body.
     pub(crate) fn status_with(status: u16, headers: &[&str]) -> Self {
         let headers = headers.iter().map(|&line| line.to_owned()).collect();
         Answer::Http { status, headers, body: b"<html>a page</html>".to_vec() }

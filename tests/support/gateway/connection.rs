@@ -55,7 +55,8 @@ impl GatewayState {
         script.is_empty() && matches!(*self.default_answer, Answer::CloseUnread)
     }
 
-    /// Records a request and selects its answer. Status inquiries do not use up the script.
+    /// Records a request and selects its answer. Status inquiries do not use up the script. Neither do balance checks
+    /// if `checks_keys` is set.
     fn answer(&self, request: &Request) -> Arc<Answer> {
         self.requests.lock().expect("the requests").push(request.clone());
         if request.is_status_inquiry() {
