@@ -287,7 +287,7 @@ impl SendingFacts<'_> {
             prompt.add_fact("length", [format_count(parts, "part").into()]);
         }
         add_cost(prompt, surveyed.compute_cost(inputs, rows).as_ref(), profile.currency.as_deref(), *balance);
-        if let Some(duration) = self.estimate_duration() {
+        if let Some(duration) = self.describe_minimum_duration() {
             prompt.add_fact("duration", [duration.into()]);
         }
         // A schedule sends at its own time, so the current local time of recipients is not shown.
@@ -332,7 +332,7 @@ impl SendingFacts<'_> {
     }
 
     /// Estimates the minimum time that sending takes. Returns `None` if no rate applies and one day is enough.
-    fn estimate_duration(&self) -> Option<String> {
+    fn describe_minimum_duration(&self) -> Option<String> {
         let (campaign, number) = (&self.inputs.campaign, self.rows.len());
         let rate = campaign.delivery.with_profile_limits(self.profile).rate;
         let timed = rate.and_then(|rate| Some((rate, Rate::per_second(rate)?))).map(|(rate, per_second)| {

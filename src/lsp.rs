@@ -363,7 +363,7 @@ fn read_message(input: &mut impl BufRead) -> io::Result<Option<Result<Message, S
     Ok(Some(serde_json::from_slice(&content).map_err(describe_position)))
 }
 
-/// Checks lists, one after another.
+/// Checks queued lists one after another and sends the outcomes, until the sender or the receiver is gone.
 fn check_lists(waiting: &Receiver<ListCheck>, events: &Sender<Event>) {
     while let Ok(check) = waiting.recv() {
         match catch_unwind(AssertUnwindSafe(|| check.run())) {

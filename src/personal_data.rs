@@ -192,12 +192,15 @@ pub(super) async fn forget_recipient(context: &Context, args: &ForgetArgs) -> Re
         .await?;
     }
     let forgotten = campaign_runs::forget_person(&context.adapters(ledger)?, phone).await?;
-    let code = match () {
-        () if !forgotten.unread.is_empty() || !forgotten.unwritten.is_empty() => exit::STORAGE,
-        () if !forgotten.doubtful.is_empty() => exit::IN_DOUBT,
+    let code = if !forgotten.unread.is_empty() || !forgotten.unwritten.is_empty() {
+        exit::STORAGE
+    } else if !forgotten.doubtful.is_empty() {
+        exit::IN_DOUBT
+    } else if !forgotten.elsewhere.is_empty() {
         // The number is still stored, so the command must not look successful.
-        () if !forgotten.elsewhere.is_empty() => exit::REJECTIONS,
-        () => exit::SUCCESS,
+        exit::REJECTIONS
+    } else {
+        exit::SUCCESS
     };
     if context.output.json {
         let object = forgotten_recipient_json(context, phone, forgotten, code);
@@ -333,11 +336,14 @@ async fn confirm_purge(context: &Context, before: Timestamp, old: &OldRuns) -> R
 
 fn report_purge(context: &Context, before: Timestamp, old: &OldRuns) -> Result<u8, CommandFailure> {
     let is_kept = |wanted_blocker| old.kept.iter().any(|(_, blocker)| *blocker == wanted_blocker);
-    let code = match () {
-        () if is_kept(PurgeBlocker::Forgetting) || is_kept(PurgeBlocker::Unreadable) => exit::STORAGE,
-        () if is_kept(PurgeBlocker::InDoubt) => exit::IN_DOUBT,
-        () if is_kept(PurgeBlocker::InUse) => exit::BUSY,
-        () => exit::SUCCESS,
+    let code = if is_kept(PurgeBlocker::Forgetting) || is_kept(PurgeBlocker::Unreadable) {
+        exit::STORAGE
+    } else if is_kept(PurgeBlocker::InDoubt) {
+        exit::IN_DOUBT
+    } else if is_kept(PurgeBlocker::InUse) {
+        exit::BUSY
+    } else {
+        exit::SUCCESS
     };
     match context.output.json {
         true => context.output.print_object(&purge_json(before, old, code)),

@@ -115,10 +115,12 @@ impl Output {
     /// cannot be retried.
     pub(super) fn suggest_retry(&self, run: &Run, counts: &StateCounts) -> Option<String> {
         let any = |states: &[RowState]| states.iter().any(|state| counts.get(*state) > 0);
-        let (what, which) = match () {
-            () if any(&[RowState::Rejected, RowState::NotSent]) => ("rejected", ""),
-            () if any(&[RowState::Failed]) => ("undelivered", " --state failed"),
-            () => return None,
+        let (what, which) = if any(&[RowState::Rejected, RowState::NotSent]) {
+            ("rejected", "")
+        } else if any(&[RowState::Failed]) {
+            ("undelivered", " --state failed")
+        } else {
+            return None;
         };
         let retry = || self.command(format!("retry {}{which}", run.name()));
         (run.live && SingleKind::from_run(run).is_none())

@@ -115,7 +115,7 @@ fn every_example_scenario_has_the_expected_outcome() {
         let file = format!("campaigns/scenarios/{scenario}.yaml");
         let output =
             campaign(&folder, &["run", "campaigns/welcome.yaml", "--scenario", &file]).exits(exit).says(expected);
-        // The built-in sandbox stops when the run ends.
+        // The built-in sandbox stops when the run ends, so there is nothing to reconcile.
         assert!(!output.stdout.contains("campaign reconcile"), "{}", output.details());
     }
     assert_eq!(files(&repository().join("campaigns/scenarios")).len(), 5, "every scenario is tested here");

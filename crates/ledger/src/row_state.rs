@@ -617,7 +617,7 @@ mod tests {
             let is_proof = |event: &RowEvent| {
                 event.envelope as usize == attempts.len() && matches!(event.change, RowChange::Found { .. })
             };
-            // After a known failure, a retry can be ordered.
+            // `Planned` is possible, because a retry can be ordered after a known failure.
             let ends = [RowState::Accepted, RowState::Failed, RowState::Planned];
             let expected = if events.iter().any(is_proof) { ends } else { [RowState::Sending; 3] };
             assert!(expected.contains(&sending), "{attempts:?} {events:?}: {sending}");

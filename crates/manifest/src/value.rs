@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_are_read_per_second_minute_or_hour_or_as_unlimited() {
+    fn rates_can_be_per_second_minute_or_hour_or_unlimited() {
         let cases = [("10/s", 10.0), ("600/min", 10.0), ("600 / m", 10.0), ("36000/h", 10.0), ("1/min", 1.0 / 60.0)];
         for (text, rate) in cases {
             assert_eq!(text.parse(), Ok(Rate::PerSecond(rate)), "{text}");

@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_column_is_found_only_with_the_list() {
+    fn unknown_variable_is_reported_only_with_the_list() {
         let draft = Draft::new(&[("sale.yaml", CAMPAIGN), ("a.txt", "Hello {{ plam }}"), ("list.csv", LIST)]);
         let loaded = draft.load(&[]);
         assert!(rule_ids(loaded.findings()).is_empty(), "{:?}", loaded.findings());

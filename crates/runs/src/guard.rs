@@ -219,7 +219,7 @@ pub(super) async fn count_sent_by_day(
     Ok(days)
 }
 
-/// Finds the recipients who opted out of this campaign and gateway.
+/// Finds the numbers that opted out of this campaign and gateway.
 ///
 /// A rehearsal simulates the live run, so it skips the same recipients. Opt-outs from gateways on loopback do not count
 /// for a rehearsal.
@@ -229,10 +229,10 @@ pub(super) async fn count_sent_by_day(
 pub async fn find_opted_out_numbers(ledger: &dyn Ledger, inputs: &Inputs) -> Result<SuppressedNumbers, Error> {
     let CampaignBrief { name, content, .. } = &inputs.campaign.brief;
     let policy = suppression_policy(inputs, 0);
-    match policy.covers_kind(content.kind) {
-        true => Ok(ledger.load_suppressed_numbers(name, policy).await?),
-        false => Ok(SuppressedNumbers::default()),
+    if !policy.covers_kind(content.kind) {
+        return Ok(SuppressedNumbers::default());
     }
+    Ok(ledger.load_suppressed_numbers(name, policy).await?)
 }
 
 /// Returns how the suppression list applies to a campaign. `version` is the version of the suppression list at planning

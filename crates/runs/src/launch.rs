@@ -310,7 +310,8 @@ impl Session {
         match prepared {
             Preparation::Send(selected) => tokio::select! {
                 ended = self.send_run(*selected) => ended,
-                // The engine handles the first signal itself. This covers later work, such as writing large results.
+                // The engine handles the first signal itself. This branch covers later work, such as writing large
+                // results.
                 signal = self.wait_for_second_signal() => Err(Error::Interrupted { signal, phase: RunPhase::Ending }),
             },
             Preparation::Nothing(outcome) => Ok(outcome),

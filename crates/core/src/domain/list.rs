@@ -182,7 +182,7 @@ impl Delimiter {
         }
     }
 
-    /// The delimiter from its character or name.
+    /// Parses a delimiter, given by its name or as the character itself.
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "comma" => Some(Self::COMMA),

@@ -426,7 +426,7 @@ mod latin_tests {
     }
 
     #[test]
-    fn capitals_and_other_alphabets_are_preserved() {
+    fn letter_case_and_other_alphabets_are_preserved() {
         for (text, latin) in [
             ("ЩАСТЯ", "SHCHASTIA"),
             ("Щастя й щирість", "Shchastia y shchyrist"),

@@ -74,7 +74,7 @@ pub struct ConsentFinder {
 }
 
 impl ConsentFinder {
-    /// The columns of the list that contain consents.
+    /// The columns of the list that contain information about consent.
     pub fn used_columns(&self) -> impl Iterator<Item = usize> {
         self.columns.into_iter().flatten()
     }

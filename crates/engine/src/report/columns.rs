@@ -86,7 +86,7 @@ pub(super) const RESULT_COLUMNS: [ResultColumn; 21] = [
             None => ColumnValue::Text(""),
         },
     },
-    // The gateway's identifier of a queued request.
+    // The gateway's identifier for a queued request.
     ResultColumn { name: "request_id", value: |cells| ColumnValue::Text(cells.request_id) },
     // The billed parts of all messages of the row, as the gateway reported them.
     ResultColumn { name: "parts", value: |cells| ColumnValue::Number(cells.parts.map(u64::from)) },

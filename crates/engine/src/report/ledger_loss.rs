@@ -128,8 +128,8 @@ async fn remove_known_ids(ledger: &dyn Ledger, run: &Run, unknown: &mut RoaringT
     Ok(())
 }
 
-/// The identifiers in the first rows of a results file, written by campaign or saved by a spreadsheet. Empty for other
-/// files. Other encodings, compressed files and workbooks are also read.
+/// The identifiers in the first rows of a results file, whether campaign or a spreadsheet program wrote it: in any
+/// supported encoding, compressed, or as a workbook. Empty if the file is not a results file.
 fn read_identifiers(path: &CampaignPath, limit: usize) -> io::Result<RoaringTreemap> {
     let mut file = BufReader::with_capacity(1 << 16, open_text(path)?);
     let Some(delimiter) = detect_delimiter(file.fill_buf()?) else { return Ok(RoaringTreemap::new()) };
@@ -139,8 +139,9 @@ fn read_identifiers(path: &CampaignPath, limit: usize) -> io::Result<RoaringTree
     // Reading stops at the first damaged row; the rows before it count.
     while left > 0 && results.read_byte_record(&mut record).unwrap_or(false) {
         left -= 1;
-        let id = record.get(1).and_then(|id| clean_cell(std::str::from_utf8(id).ok()?).parse().ok());
-        id.map(|id: u64| found.insert(id));
+        // The identifier is in the second column.
+        let id = record.get(1).and_then(|id| clean_cell(std::str::from_utf8(id).ok()?).parse::<u64>().ok());
+        found.extend(id);
     }
     Ok(found)
 }

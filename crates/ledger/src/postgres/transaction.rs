@@ -1,4 +1,4 @@
-//! Transactions, the turn to write, and retries while the database is unavailable.
+//! Transactions, waiting for the right to write, and retries while the database is unavailable.
 //!
 //! Everything that a transaction needs is set within it, because a pooler keeps no session state.
 

@@ -185,7 +185,7 @@ impl Ledger for Adapter {
 
     fn begin_envelope(&self, mut intent: Intent) -> LedgerFuture<'_, Permit> {
         if !self.supports_chains() {
-            intent.rows.iter_mut().for_each(|sent| sent.chain = Chain::UNKNOWN);
+            intent.rows.iter_mut().for_each(|row| row.chain = Chain::UNKNOWN);
         }
         let intent = Arc::new(intent);
         Box::pin(async move {

@@ -163,6 +163,8 @@ struct KnownRows {
 }
 
 impl AcceptedRows {
+    /// Whether the message of a row is known to be accepted. Only the first messages of rows are tracked, not those of
+    /// retry orders.
     fn contains(&self, run: RunId, (row, order): &(Row, Option<u32>)) -> bool {
         order.is_none() && self.runs.get(&run).is_some_and(|rows| rows.accepted.contains(row.get()))
     }

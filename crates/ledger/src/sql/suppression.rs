@@ -488,7 +488,7 @@ async fn load_version(reader: &mut Connection) -> Result<u64, StatementError> {
     Ok(to_unsigned(scalar(SELECT_VERSION).fetch_one(reader).await?))
 }
 
-/// Lists up to `at_most` entries in the order in which they were added.
+/// Lists up to `at_most` entries after the cursor, in the order in which they were added.
 async fn list_page(reader: &mut Connection, cursor: Option<i64>, at_most: u32) -> Result<OptOutPage, StatementError> {
     let rows = query("SELECT * FROM opt_outs WHERE removed_at IS NULL AND key > $1 ORDER BY key LIMIT $2")
         .bind(cursor.unwrap_or(0))

@@ -386,7 +386,7 @@ fn load_words(path: &CampaignPath, file: WordFile) -> LoadedFile<Vec<String>> {
     };
     let mut report = FindingCollector::new(&source);
     let (mut known, mut words) = (OptOutWords::default(), Vec::new());
-    for (word, span) in split_lines(source.text()) {
+    for (word, span) in word_lines(source.text()) {
         match OptOutWords::count_words(word) {
             0 => {
                 let finding = Finding::new(rule, format!("`{word}` contains neither a letter nor a digit"));
@@ -433,7 +433,7 @@ fn load_words(path: &CampaignPath, file: WordFile) -> LoadedFile<Vec<String>> {
 }
 
 /// The non-empty lines of a word file, without comments and surrounding white space, and their locations.
-fn split_lines(text: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
+fn word_lines(text: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
     let mut next = 0;
     let lines = text.split_inclusive('\n').map(move |line| {
         let start = next;

@@ -83,11 +83,14 @@ pub(crate) enum RequestFailure {
 impl RequestFailure {
     pub(crate) fn from_error(error: &reqwest::Error) -> Self {
         let mut sources = std::iter::successors(std::error::Error::source(error), |error| error.source());
-        match () {
-            () if sources.any(|source| source.is::<PrivateAddressError>()) => Self::PrivateAddress,
-            () if error.is_timeout() => Self::Timeout,
-            () if error.is_connect() => Self::NoConnection,
-            () => Self::ConnectionLost,
+        if sources.any(|source| source.is::<PrivateAddressError>()) {
+            Self::PrivateAddress
+        } else if error.is_timeout() {
+            Self::Timeout
+        } else if error.is_connect() {
+            Self::NoConnection
+        } else {
+            Self::ConnectionLost
         }
     }
 }

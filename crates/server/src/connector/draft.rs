@@ -246,8 +246,8 @@ pub(super) fn find_warnings(content: &MessageContent<Cow<'_, str>>, number: Opti
             .filter(|parts| *parts > FEW_PARTS)
             .map(|parts| format!("the SMS has {parts} parts, and each part is billed")),
     );
-    let mobile = content.stages.iter().all(|stage| stage.channel().facts().mobile);
-    if mobile && number.is_some_and(|number| number.landline) {
+    let needs_mobile = content.stages.iter().all(|stage| stage.channel().facts().mobile);
+    if needs_mobile && number.is_some_and(|number| number.landline) {
         let landline = "the number belongs to a landline or a service, which cannot receive this message; ask for a \
                         mobile number";
         warnings.push(landline.to_owned());

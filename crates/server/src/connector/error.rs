@@ -16,7 +16,7 @@ use campaign_runs::{Error, PolicyRefusal};
 pub(super) struct ToolError {
     /// The message, on one line.
     error: String,
-    /// The code for programs.
+    /// The machine-readable error code.
     code: &'static str,
     /// Whether the same call might succeed later.
     retryable: bool,
@@ -188,7 +188,7 @@ impl ToolError {
         Self { retryable: true, ..Self::new(code, error) }.with_how_to("call it again later")
     }
 
-    /// The code for programs.
+    /// The machine-readable error code.
     pub(super) fn code(&self) -> &'static str {
         self.code
     }

@@ -219,7 +219,10 @@ pub fn unfamiliar_ledger_finding(place: &str, runs: u64, latest: &str) -> Findin
 
 pub(super) fn check_batch_limit(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
     let (batch, limit) = (campaign.delivery.batch, profile.batch_limit);
-    let place = campaign.places.locate_key("delivery.batch").filter(|_| batch > limit)?;
+    if batch <= limit {
+        return None;
+    }
+    let place = campaign.places.locate_key("delivery.batch")?;
     let message = format!("`batch` is {batch}, but the profile `{}` allows at most {limit}", profile.name);
     Some(Finding::new(&BATCH_LIMIT, message).help(format!("set `batch` to {limit} or less")).at(place))
 }

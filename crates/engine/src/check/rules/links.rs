@@ -89,7 +89,7 @@ fn find_broken_links(text: &str) -> Vec<Range<usize>> {
         // `https: //a` has an extra space.
         let before_space = if before.ends_with(": ") { before.trim_end() } else { before };
         let mut word_start = before_space.rfind(char::is_whitespace).map_or(0, |at| at + 1);
-        // Escaped line breaks are reported as a separate finding.
+        // Escaped white space is reported as a separate finding.
         while before.get(word_start..word_start + 3).is_some_and(is_escaped_whitespace) {
             word_start += 3;
         }

@@ -278,7 +278,8 @@ impl SimulatedWorld {
         }
     }
 
-    /// Stores an opt-out on the disk in one step; any later intent for the recipient breaks the promise.
+    /// Stores an opt-out on the simulated disk in one step. From then on, the judge reports any new intent for the
+    /// recipient.
     fn opt_out(&self, row: Row) {
         let mut disk = self.disk.lock().unwrap();
         let opt_out = OptOut {

@@ -1,4 +1,4 @@
-//! Shards of a shared run in the simulated ledger, correct or with a planted mistake.
+//! Shards of a shared run in the simulated ledger: correct, or with a planted mistake.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
@@ -230,8 +230,9 @@ impl PlaceLocks {
     }
 
     fn renew_lock(&mut self, place: u32, holder: u64) -> bool {
-        let lock = self.locks.get_mut(&place).filter(|lock| lock.holder == holder);
-        lock.map(|lock| lock.until = elapsed() + GRANT_TIME).is_some()
+        let Some(lock) = self.locks.get_mut(&place).filter(|lock| lock.holder == holder) else { return false };
+        lock.until = elapsed() + GRANT_TIME;
+        true
     }
 
     fn release(&mut self, place: u32, holder: u64) {

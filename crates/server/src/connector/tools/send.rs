@@ -229,9 +229,9 @@ pub(super) const SEND_RCS: McpTool = McpTool {
 
 fn read_rcs(arguments: &Map<String, Value>) -> MessageDraft {
     let mut stages = vec![(Channel::Rcs, channel_arguments(Channel::Rcs, arguments))];
-    let sms = [("message", "sms_text"), ("signature", "sms_sender")];
-    let sms = sms.into_iter().filter_map(|(key, name)| Some((key.to_owned(), arguments.get(name)?.clone())));
-    let sms: Map<String, Value> = sms.collect();
+    let fields = [("message", "sms_text"), ("signature", "sms_sender")];
+    let fields = fields.into_iter().filter_map(|(key, name)| Some((key.to_owned(), arguments.get(name)?.clone())));
+    let sms: Map<String, Value> = fields.collect();
     if !sms.is_empty() {
         stages.push((Channel::Sms, sms));
     }
