@@ -55,8 +55,14 @@ fn approval_rule_ignores_opted_out_recipients_on_resume() {
     let sale = guarded_campaign();
     sale.run(&["--offline", "--yes", "--limit", "2"]).exits(5);
     sale.run(&["--offline", "--yes"]).exits(2).says("needs approval for more than 2");
-    sale.campaign(&["suppress", "add", &format!("+{}", phone(3))]).exits(0);
+    let number = format!("+{}", phone(3));
+    sale.campaign(&["suppress", "add", &number]).exits(0);
     sale.run(&["--offline", "--yes"]).exits(5);
+    // The run no longer sends to this recipient, so it needs no approval when the opt-out ends.
+    sale.campaign(&["suppress", "remove", &number, "--yes"]).exits(0);
+    sale.run(&["--offline", "--yes"]).exits(5);
+    let counts = sale.campaign(&["status", "sale", "--json"]).exits(5).json()["counts"].clone();
+    assert_eq!(counts, json!({ "planned": 2, "skipped": 1 }));
 }
 
 #[test]

@@ -82,11 +82,17 @@ pub(super) struct RunToSend {
     pub(super) consents: Option<Consents>,
     /// The maximum number of messages that this call sends.
     pub(super) limit: Option<u64>,
-    /// Rows of a resumed run that do not count towards `limit`, because their recipients cannot get a message now.
-    pub(super) held_back: RoaringBitmap,
+    /// Rows of a resumed run to skip first, so that it sends only messages that were counted and approved.
+    pub(super) exclusions: Vec<RowExclusion>,
     /// Whether this call retries rows.
     pub(super) is_retry: bool,
     pub(super) notes: SelectionNotes,
+}
+
+/// Rows to skip for a reason.
+pub(super) struct RowExclusion {
+    pub(super) rows: RoaringBitmap,
+    pub(super) reason: &'static str,
 }
 
 /// Facts about the selection of a run that its outcome reports.
@@ -107,9 +113,17 @@ pub struct SelectionNotes {
 impl RunToSend {
     /// Selects all remaining rows of a run.
     pub(super) fn new(run: Run, lock: Arc<CampaignLock>) -> Self {
-        let (suppressed, held_back) = (RoaringTreemap::new(), RoaringBitmap::new());
-        let notes = SelectionNotes::default();
-        Self { run, lock, snapshot: None, suppressed, consents: None, limit: None, held_back, is_retry: false, notes }
+        Self {
+            run,
+            lock,
+            snapshot: None,
+            suppressed: RoaringTreemap::new(),
+            consents: None,
+            exclusions: Vec::new(),
+            limit: None,
+            is_retry: false,
+            notes: SelectionNotes::default(),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use roaring::RoaringBitmap;
 
 use super::check_campaign::check_online;
 use super::guard::{count_sent_by_day, find_capped_numbers};
-use super::launch::{Preparation, RunToSend, SelectionNotes, Session};
+use super::launch::{Preparation, RowExclusion, RunToSend, SelectionNotes, Session};
 use super::list::{CampaignRecords, describe_list_changes, lists_match_except};
 use super::plan::check_profile;
 use super::ports::{Consent, ConsentInAdvance, confirm};
@@ -19,7 +19,7 @@ use campaign_engine::check::online::{Cost, MessagePrices};
 use campaign_engine::check::{ALREADY_SENT, CompiledCampaign, REJECTED_IN_RUN, Survey, SurveyExclusions};
 use campaign_engine::delivery::{FrozenInputs, FrozenRun, Snapshot};
 use campaign_gateway::Balance;
-use campaign_ledger::{CampaignLock, Ledger, LedgerError, ListReader, RowState, Run};
+use campaign_ledger::{CAPPED, CampaignLock, Ledger, LedgerError, ListReader, OPTED_OUT, RowState, Run};
 use campaign_manifest::Profile;
 
 /// The messages to confirm before more messages of an existing run are sent.
@@ -62,10 +62,8 @@ impl Session {
             true => survey_rest().await.ok(),
             false => None,
         };
-        let held_back = match surveyed.as_ref().filter(|rest| !rest.rows.is_empty()) {
-            Some(rest) if self.launch.request.limit.is_some() => &open - rest.survey.survey.planned_rows(),
-            _ => RoaringBitmap::new(),
-        };
+        // Otherwise, recipients who are not counted now could get a message later, when a cap or an opt-out has ended.
+        let exclusions = surveyed.as_ref().map(|rest| self.list_exclusions(&rest.survey.survey)).unwrap_or_default();
         // If no rows are found, the earlier number remains as an upper limit.
         let count_sendable = |rest: Option<&RestOfRun>| rest.map(|rest| rest.rows.len()).filter(|rows| *rows > 0);
         let number = count_sendable(surveyed.as_ref()).map_or(number, |rows| rows.min(number));
@@ -110,7 +108,7 @@ impl Session {
         (self.adapters.observer)(RunEvent::GoingOn { run: run.name(), other_edition });
         let (snapshot, notes) = (Some(snapshot), SelectionNotes { earlier_edition, ..SelectionNotes::default() });
         let selected =
-            RunToSend { snapshot, suppressed, consents, limit, held_back, notes, ..RunToSend::new(run, lock) };
+            RunToSend { snapshot, suppressed, consents, exclusions, limit, notes, ..RunToSend::new(run, lock) };
         Ok(Preparation::Send(Box::new(selected)))
     }
 
@@ -136,6 +134,17 @@ impl Session {
     /// The maximum cost of the messages of a run that this invocation would send.
     pub(super) fn compute_rest_cost(&self, profile: &Profile, RestOfRun { survey, rows, .. }: &RestOfRun) -> Cost {
         Cost::estimate(profile, &self.inputs().campaign.brief, &survey.survey, rows)
+    }
+
+    /// The rows that this invocation skips according to a survey, because their recipients opted out or reached a cap.
+    fn list_exclusions(&self, survey: &Survey) -> Vec<RowExclusion> {
+        let is_requested =
+            |row: &u32| self.launch.request.rows.as_ref().is_none_or(|rows| rows.contains(Row::new(*row)));
+        let exclude = |reason: &'static str| {
+            let excluded = survey.left_out.sets().filter(|(_, why, _)| *why == reason).flat_map(|(.., rows)| rows);
+            RowExclusion { rows: excluded.filter(is_requested).collect(), reason }
+        };
+        [OPTED_OUT, CAPPED].map(exclude).into()
     }
 
     /// Selects the unsettled rows that this invocation sends.

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use roaring::RoaringBitmap;
 use tokio::sync::watch;
 
 use super::find::reload_run;
 use super::guard::combine_caps;
-use super::launch::{RunToSend, Session};
+use super::launch::{RowExclusion, RunToSend, Session};
 use super::policy::refuse_ignored_opt_outs;
 use super::recipient_consent::RowsToJudge;
 use super::results::SentRun;
@@ -46,7 +45,7 @@ impl Session {
     pub(super) async fn send_run(&self, selected: RunToSend) -> Result<RunOutcome, Error> {
         let began = Instant::now();
         let (ledger, inputs, request) = (self.adapters.ledger.as_ref(), self.inputs(), &self.launch.request);
-        let RunToSend { run, lock, snapshot, suppressed, consents, limit, held_back, is_retry, notes } = selected;
+        let RunToSend { run, lock, snapshot, suppressed, consents, exclusions, limit, is_retry, notes } = selected;
         let Claim { lease, in_doubt: requests } = ledger.claim_run(&lock, run.key).await?;
         failpoint::pass("run.claimed");
         if requests > 0 {
@@ -84,6 +83,8 @@ impl Session {
             }
         };
         let snapshot = if skipped > 0 { Snapshot::load(ledger, &run, false).await? } else { snapshot };
+        let skipped = self.skip_excluded_rows(&run, lease, &snapshot, exclusions).await?;
+        let snapshot = if skipped > 0 { Snapshot::load(ledger, &run, false).await? } else { snapshot };
         let rows_to_check = RowsToJudge { run: &run, lease, snapshot: &snapshot, header: compiled.reader.header() };
         let skipped = self.skip_rows_without_consent(rows_to_check, consents.as_ref()).await?;
         let snapshot = if skipped > 0 { Snapshot::load(ledger, &run, false).await? } else { snapshot };
@@ -102,7 +103,7 @@ impl Session {
             is_retry,
         };
         let rows = request.rows.clone();
-        let job = SendJob { run: &run, lease, frozen, snapshot: &snapshot, rows, held_back, limit, shards: None };
+        let job = SendJob { run: &run, lease, frozen, snapshot: &snapshot, rows, limit, shards: None };
         let mut ending = self.send_rows(sender, job, compiled).await?;
         let sharing = reload_run(ledger, run.key).await?.sharding;
         let run = Run { sharding: sharing, ..run };
@@ -228,8 +229,6 @@ pub(super) struct SendJob<'r> {
     pub(super) snapshot: &'r Snapshot,
     /// The requested rows. `None` for all.
     pub(super) rows: Option<RowSet>,
-    /// Rows that stay planned, as in [`SendSelection`].
-    pub(super) held_back: RoaringBitmap,
     /// The maximum number of messages.
     pub(super) limit: Option<u64>,
     /// The drawn shards, if workers send the run too.
@@ -248,7 +247,6 @@ impl RunSender<'_> {
         let run_observer = Arc::clone(&self.adapters.observer);
         let mut selection = SendSelection {
             rows: job.rows.clone(),
-            held_back: job.held_back.clone(),
             limit: job.limit,
             hook: self.hook.clone(),
             prices: self.find_prices(&frozen.inputs.brief),
@@ -469,7 +467,6 @@ impl Session {
         reason: &'static str,
         is_selected: impl Fn(&Recipe, &RecordRef<'_>) -> bool + Send + 'static,
     ) -> Result<u64, Error> {
-        let ledger = self.adapters.ledger.as_ref();
         let open = list_open_rows(run, snapshot);
         if open.is_empty() {
             return Ok(0);
@@ -483,8 +480,33 @@ impl Session {
             }
             Ok::<_, Error>(rows)
         });
-        let rows = rows.await??;
-        let count = rows.len() as u64;
+        self.record_skipped_rows(run, lease, rows.await??, reason).await
+    }
+
+    /// Skips the open rows among these exclusions. Returns the number of rows that were skipped.
+    async fn skip_excluded_rows(
+        &self,
+        run: &Run,
+        lease: Lease,
+        snapshot: &Snapshot,
+        exclusions: Vec<RowExclusion>,
+    ) -> Result<u64, Error> {
+        let (open, mut count) = (list_open_rows(run, snapshot), 0);
+        for RowExclusion { rows, reason } in exclusions {
+            let rows = (rows & &open).iter().map(Row::new).collect();
+            count += self.record_skipped_rows(run, lease, rows, reason).await?;
+        }
+        Ok(count)
+    }
+
+    async fn record_skipped_rows(
+        &self,
+        run: &Run,
+        lease: Lease,
+        rows: Vec<Row>,
+        reason: &'static str,
+    ) -> Result<u64, Error> {
+        let (ledger, count) = (self.adapters.ledger.as_ref(), rows.len() as u64);
         if count == 0 {
             return Ok(0);
         }

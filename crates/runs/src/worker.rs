@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use roaring::RoaringBitmap;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
@@ -310,8 +309,7 @@ impl ShardSender for RunShardSender<'_> {
         // can replace them.
         let frozen = Arc::new(FrozenRun::load(self.sender.adapters.ledger.as_ref(), run).await?);
         let compiled = open_frozen_list(&frozen).await?;
-        let (rows, held_back) = (None, RoaringBitmap::new());
-        let job = SendJob { run, lease, frozen, snapshot, rows, held_back, limit: None, shards: Some(shards) };
+        let job = SendJob { run, lease, frozen, snapshot, rows: None, limit: None, shards: Some(shards) };
         self.sender.run_engine(job, compiled).await
     }
 

@@ -89,8 +89,6 @@ pub struct SendSelection {
     pub settled: RoaringBitmap,
     /// The rows that the user selected. `None` for all rows.
     pub rows: Option<RowSet>,
-    /// Rows that stay planned and do not count towards the limit, because their recipients cannot get a message now.
-    pub held_back: RoaringBitmap,
     /// The maximum number of rows.
     pub limit: Option<u64>,
     /// The hashes of the messages of resent rows. These messages must not have changed.
@@ -141,8 +139,7 @@ impl SendSelection {
     }
 
     fn is_selected(&self, row: Row) -> bool {
-        let is_open = !self.settled.contains(row.get()) && !self.held_back.contains(row.get());
-        is_open && self.rows.as_ref().is_none_or(|rows| rows.contains(row))
+        !self.settled.contains(row.get()) && self.rows.as_ref().is_none_or(|rows| rows.contains(row))
     }
 }
 

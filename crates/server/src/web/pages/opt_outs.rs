@@ -35,7 +35,7 @@ struct RepliesPageView {
 
 #[derive(Serialize)]
 struct OptOutsView {
-    all: u64,
+    of_marketing: u64,
     of_campaigns: u64,
     /// The number of recipients who opted out on each of the last days, latest day first.
     days: Vec<Bar>,
@@ -91,7 +91,7 @@ pub(super) async fn show_replies(mut request: PageRequest) -> Response {
 fn opt_outs_view(request: &PageRequest, counts: &OptOutDays) -> OptOutsView {
     let day = |(date, recipients): (&Date, &u64)| Bar::new(request.words().format_day(*date), *recipients, "whole");
     let days = scale_bars(counts.days.iter().rev().map(day).collect(), None);
-    OptOutsView { all: counts.all, of_campaigns: counts.of_campaigns, days }
+    OptOutsView { of_marketing: counts.of_marketing, of_campaigns: counts.of_campaigns, days }
 }
 
 fn replies_view(request: &PageRequest, to_review: &RepliesToReview) -> RepliesView {
@@ -138,8 +138,8 @@ pub(super) struct OptOutDays {
     /// The number of recipients who opted out on each of the last days, in their order; only days with an opt-out.
     pub(super) days: BTreeMap<Date, u64>,
     /// The number of recipients who opted out of all marketing messages, or of all messages.
-    pub(super) all: u64,
-    /// The number of other recipients, who opted out of single campaigns.
+    pub(super) of_marketing: u64,
+    /// The number of other recipients who opted out of single campaigns.
     pub(super) of_campaigns: u64,
 }
 
@@ -199,7 +199,7 @@ async fn count_opt_outs(ledger: &dyn Ledger, now: Timestamp) -> Result<OptOutDay
     let today = now.to_zoned(zone.clone()).date();
     let since = today.checked_sub((SHOWN_DAYS - 1).days()).unwrap_or(today);
     // A recipient can be on the list several times, with different scopes.
-    let (mut all, mut of_campaigns) = (RoaringTreemap::new(), RoaringTreemap::new());
+    let (mut of_marketing, mut of_campaigns) = (RoaringTreemap::new(), RoaringTreemap::new());
     let (mut days, mut next) = (BTreeMap::<Date, RoaringTreemap>::new(), None);
     loop {
         let part = ledger.list_opt_outs(OptOutFilter::Listed { behind: next, at_most: BATCH_SIZE }).await?;
@@ -207,7 +207,7 @@ async fn count_opt_outs(ledger: &dyn Ledger, now: Timestamp) -> Result<OptOutDay
             let day = opt_out.at.to_zoned(zone.clone()).date();
             let recipient = opt_out.who.to_u64();
             match opt_out.scope {
-                OptOutScope::Marketing | OptOutScope::All => all.insert(recipient),
+                OptOutScope::Marketing | OptOutScope::All => of_marketing.insert(recipient),
                 OptOutScope::Campaign(_) => of_campaigns.insert(recipient),
             };
             if day >= since {
@@ -219,9 +219,9 @@ async fn count_opt_outs(ledger: &dyn Ledger, now: Timestamp) -> Result<OptOutDay
             None => break,
         }
     }
-    of_campaigns -= &all;
+    of_campaigns -= &of_marketing;
     let days = days.into_iter().map(|(day, recipients)| (day, recipients.len())).collect();
-    Ok(OptOutDays { days, all: all.len(), of_campaigns: of_campaigns.len() })
+    Ok(OptOutDays { days, of_marketing: of_marketing.len(), of_campaigns: of_campaigns.len() })
 }
 
 async fn read_replies_to_review(ledger: &dyn Ledger, now: Timestamp) -> Result<RepliesToReview, LedgerError> {
