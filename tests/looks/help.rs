@@ -1,7 +1,5 @@
 //! Snapshots of `--help` for the program and each command.
 
-use std::collections::BTreeSet;
-
 use super::compare;
 use crate::support::Folder;
 
@@ -85,8 +83,10 @@ fn top_level_help_lists_every_command() {
     let help = empty_folder().campaign(&["--help"]).exits(0).stdout;
     let names = help.lines().filter_map(|line| Some(line.strip_prefix("  ")?.split_once("  ")?.0));
     let is_command = |name: &&str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase());
-    let listed: BTreeSet<&str> = names.filter(is_command).collect();
-    let commands: BTreeSet<&str> = COMMANDS.into_iter().filter(|command| !command.contains(' ')).collect();
+    let mut listed: Vec<&str> = names.filter(is_command).collect();
+    let mut commands: Vec<&str> = COMMANDS.into_iter().filter(|command| !command.contains(' ')).collect();
+    listed.sort_unstable();
+    commands.sort_unstable();
     assert_eq!(listed, commands, "{help}");
 }
 

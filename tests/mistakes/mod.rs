@@ -223,6 +223,20 @@ fn every_patch_applies_and_names_an_existing_test() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
+#[test]
+fn readme_names_only_existing_tests() {
+    let readme = fs::read_to_string(repository().join("tests/mistakes/README.md")).expect("the page");
+    let mut sources = Sources::read(repository());
+    sources.add_folder(&repository().join("tests"));
+    let names = readme.split('`').skip(1).step_by(2).filter_map(|quoted| Some(quoted.rsplit_once("::")?.1));
+    let is_defined = |name: &str| {
+        let definitions = [format!("fn {name}"), format!("mod {name}")];
+        sources.0.iter().any(|source| definitions.iter().any(|definition| source.text.contains(definition)))
+    };
+    let missing: Vec<&str> = names.filter(|name| !is_defined(name)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
 /// Whether any Rust file in a folder and its subfolders contains a text.
 fn any_file_contains(folder: &Path, text: &str) -> bool {
     fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).any(|path| {

@@ -115,7 +115,7 @@ fn run_list_supports_filters_sorting_and_campaign_groups() {
 }
 
 #[test]
-fn search_finds_runs_and_rows_and_keeps_a_failed_text() {
+fn search_finds_runs_and_rows_and_keeps_text_without_matches() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     sale.run(&[]).exits(0);

@@ -164,8 +164,8 @@ fn runs_sharing_an_account_send_nothing_after_the_window() {
         let start = |name: &&str| {
             let file = format!("{name}.yaml");
             sale.write(&file, &text.replace("name: sale", &format!("name: {name}")));
-            let set_clock = clock.set_to("2027-03-10T17:59:58Z".parse().expect("a moment"));
-            Process::start(sale.command_after(&set_clock, &["run", &file, "--no-wait", "--json"]))
+            let clock_setup = clock.set_to("2027-03-10T17:59:58Z".parse().expect("a moment"));
+            Process::start(sale.command_after(&clock_setup, &["run", &file, "--no-wait", "--json"]))
         };
         let (mut messages, runs) = (0, names.iter().map(start).collect::<Vec<_>>());
         for (name, run) in names.iter().zip(runs) {

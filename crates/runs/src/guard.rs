@@ -549,8 +549,8 @@ pub(super) async fn find_excluded_numbers(
 
 /// Finds the runs under `exclude`: the named run, or all runs of the latest edition of the named campaign.
 ///
-/// A live campaign considers live runs only, because rehearsals reached no recipients. Runs through a gateway on this
-/// machine count only for a campaign that uses such a gateway too. A rehearsal prefers live runs.
+/// A live campaign considers only live runs, because rehearsals reached no recipients: runs through gateways on this
+/// machine if the campaign uses such a gateway, and otherwise runs through other gateways. A rehearsal prefers live runs.
 pub(super) async fn find_excluding_runs(
     ledger: &dyn Ledger,
     past: &PastRecipients,

@@ -354,7 +354,7 @@ impl Session {
             (_, Some(StopKind::ResultsUnwritten)) => Some("the results could not be written".to_owned()),
             _ => None,
         };
-        let create_first = |notify: &NotifySettings| {
+        let create_first_notification = |notify: &NotifySettings| {
             occasions.into_iter().filter(|(_, has_occurred)| *has_occurred).find_map(|(occasion, _)| {
                 let notice = run_notice(run, occasion, counts, in_part, stop_reason.clone(), (self.adapters.clock)());
                 create_notification(notify, &Notice { results: run.results.clone(), ..notice })
@@ -364,7 +364,7 @@ impl Session {
             .campaign
             .notify_settings(inputs.destination.profile())
             .filter(|_| run.live)
-            .filter_map(create_first)
+            .filter_map(create_first_notification)
             .collect()
     }
 
