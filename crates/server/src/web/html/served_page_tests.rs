@@ -108,7 +108,7 @@ fn sample_view(template: &str, cell: &str) -> Json {
             "calendar": build_calendar(Date::constant(2026, 12, 1), 31, &BTreeMap::from([(Date::constant(2026, 12, 3), vec![cell.to_owned()])])),
             "days": [{ "day": cell, "due": [due, due] }],
         },
-        "opt_outs": { "opt_outs": { "all": 2, "days": [Bar::new(cell, 2, "whole")] }, "problem": null },
+        "opt_outs": { "opt_outs": { "of_marketing": 2, "of_campaigns": 2, "days": [Bar::new(cell, 2, "whole")] }, "problem": null },
         "replies": { "replies": { "all": 2, "newest": [
             { "at": cell, "to": cell, "text": cell, "run": cell, "path": "/runs/sale@1/rows/2" }] } },
         "campaigns": { "campaigns": [{ "name": cell, "path": "/runs?campaign=sale", "runs": 2, "rehearsals": 1, "latest": line,
