@@ -28,6 +28,66 @@ fn cancelled_run_ends_and_its_planned_rows_are_skipped() {
     assert_eq!(gateway.phones()[3..], [3, 4].map(phone));
 }
 
+/// A sale of three messages, all of them rejected, whose retry was interrupted after the first message.
+fn sale_with_interrupted_retry(gateway: &Gateway) -> Folder {
+    let sale = campaign().to(3).batches_of(1).one_at_a_time().delivery("rate: 2/s").through(gateway).write();
+    sale.run(&[]).exits(3);
+    let mut retry = Process::start(sale.command(&["retry", "sale", "--yes"]));
+    until("a message is sent again", || gateway.phones().len() == 4);
+    retry.signal("INT");
+    retry.finish().exits(130);
+    sale
+}
+
+/// A gateway that rejects three messages and accepts the next ones.
+fn gateway_that_rejects_three() -> Gateway {
+    let reject = || Answer::items(|operation| rejected(operation, "No route"));
+    Gateway::answering([reject(), reject(), reject(), Answer::Accept])
+}
+
+#[test]
+fn cancelled_retry_leaves_the_other_messages_rejected() {
+    let gateway = gateway_that_rejects_three();
+    let sale = sale_with_interrupted_retry(&gateway);
+    let counts = json!({ "accepted": 1, "rejected": 2 });
+    let output = sale.campaign(&["stop", "sale", "--for-good", "--yes", "--json"]).exits(3).json();
+    assert_eq!((&output["rows"], &output["counts"]), (&json!(2), &counts));
+    assert_eq!(sale.campaign(&["status", "sale", "--json"]).exits(3).json()["counts"], counts);
+    assert_eq!(sale.results().states(), ["accepted", "rejected", "rejected"]);
+    sale.campaign(&["show", "sale", "--row", "3"]).exits(0).says("rejected");
+    // The next run tries rejected messages again.
+    sale.run(&[]).exits(0).says("sale@2");
+    assert_eq!(gateway.phones()[4..], [3, 4].map(phone));
+}
+
+#[test]
+fn replaced_retry_leaves_the_other_messages_rejected() {
+    let gateway = gateway_that_rejects_three();
+    let sale = sale_with_interrupted_retry(&gateway);
+    sale.replace("sale.yaml", "Hello", "Good morning");
+    sale.run(&["--accept-changes"]).exits(0).says("sale@2");
+    let status = sale.campaign(&["status", "sale@1", "--json"]).exits(3).json();
+    assert_eq!(status["counts"], json!({ "accepted": 1, "rejected": 2 }));
+    assert_eq!(gateway.phones()[4..], [3, 4].map(phone));
+}
+
+#[test]
+fn cancelled_order_to_send_again_leaves_the_message_in_doubt() {
+    let gateway = Gateway::answering([Answer::CloseRead, Answer::Accept]);
+    let sale = campaign().to(2).batches_of(1).one_at_a_time().through(&gateway).write();
+    sale.run(&[]).exits(4);
+    sale.campaign(&["resolve", "sale", "--all", "--as", "send-again", "--i-accept-duplicates", "1"]).exits(5);
+    let output = sale.campaign(&["stop", "sale", "--for-good", "--yes", "--json"]).exits(4).json();
+    assert_eq!(output["counts"], json!({ "accepted": 1, "in_doubt": 1 }));
+    let text = std::fs::read_to_string(sale.path("sale.yaml")).expect("a campaign");
+    sale.write("news.yaml", &text.replace("name: sale", "name: news"));
+    sale.replace("news.yaml", "file: sale.csv", "file: sale.csv\n  exclude: { run: sale }");
+    let news = sale.campaign(&["check", "news.yaml", "--json"]).exits(0).json();
+    assert_eq!(news["counts"], json!({ "skipped": 2 }));
+    sale.run(&[]).says("no recipients are left to send to");
+    assert_eq!(gateway.phones(), [2, 3].map(phone));
+}
+
 #[test]
 fn exactly_one_of_several_simultaneous_stops_ends_a_run() {
     let gateway = Gateway::accepting();

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::message_state::MessageState;
-use super::{Attempt, ExcludedRows, RowState, StoredReceipt};
+use super::{Attempt, ExcludedRows, RowState, RunActivity, StoredReceipt};
 use campaign_core::domain::{Chain, DeliveryState, Endpoint, GatewayMessageId, ReportedChannel, Row, Status};
 
 /// A fact or decision about one row. Events are appended and never changed.
@@ -332,7 +332,7 @@ pub struct Judgement<'e> {
     pub order: Option<u32>,
     /// The state before a retry whose new message is not sent yet.
     pub(super) before_retry: Option<RowState>,
-    /// The last event before that retry.
+    /// The event before the last one. It is used only if the last event is that retry.
     pub(super) event_before_retry: Option<&'e RowEvent>,
 }
 
@@ -415,15 +415,17 @@ impl RowEvents {
     ///
     /// The last attempt counts. If the last message was not delivered, the delivery of an earlier message to the row
     /// counts, because the recipient has that message. If it was delivered and an earlier message was read, the row is
-    /// read. A row that is skipped before its retry is sent keeps its earlier state.
+    /// read. A row that is skipped before its retry is sent, or whose run is over before that, keeps its earlier state.
     pub(super) fn judge_row<'e>(
         &'e self,
+        activity: RunActivity,
         row: Row,
         attempts: &[Attempt],
         receipts: &'e [StoredReceipt],
     ) -> Judgement<'e> {
         let Some((last, earlier)) = attempts.split_last() else { return Judgement::from_state(RowState::Planned) };
-        let judgement = self.judge_message(row, *last, receipts);
+        let is_void = activity.is_over() || self.excluded.contains(row.get());
+        let judgement = self.judge_message(row, *last, receipts, is_void);
         let is_undelivered =
             matches!(judgement.state, RowState::Planned | RowState::NotSent | RowState::Rejected | RowState::Failed);
         if !is_undelivered && judgement.state != RowState::Delivered {
@@ -434,37 +436,48 @@ impl RowEvents {
         if let Some(delivered) = delivered.filter(|earlier| is_undelivered || earlier.state == RowState::Read) {
             return delivered;
         }
-        if judgement.state != RowState::Planned || !self.excluded.contains(row.get()) {
+        if judgement.state != RowState::Planned || !is_void {
             return judgement;
         }
         if let Some(state @ (RowState::Rejected | RowState::Failed)) = judgement.before_retry {
             return Judgement { state, event: judgement.event_before_retry, ..judgement };
         }
+        // The last attempt was proven not sent, but an earlier attempt of the same message can be in doubt.
+        let same_message =
+            earlier.iter().filter(|earlier| self.find_known_order(row, earlier.envelope) == judgement.order);
+        let mut judgements = same_message.map(|attempt| self.judge_message(row, *attempt, receipts, true));
+        let is_in_doubt = |judgement: &Judgement<'_>| {
+            matches!(judgement.state, RowState::InDoubt | RowState::Unresolved) && self.repeats_message_in_doubt(row)
+        };
+        if let Some(doubt) = judgements.find(is_in_doubt) {
+            return doubt;
+        }
         let is_earlier = |attempt: &Attempt| self.find_known_order(row, attempt.envelope) < judgement.order;
         match earlier.iter().rposition(is_earlier) {
-            Some(place) => self.judge_row(row, &earlier[..=place], receipts),
+            Some(place) => self.judge_row(activity, row, &earlier[..=place], receipts),
             None => Judgement { state: RowState::Skipped, ..judgement },
         }
     }
 
     /// Judges the message of an attempt by the events and receipts of its row.
     ///
-    /// An event or receipt that does not apply changes nothing. For a skipped row, an order to send a message in doubt
-    /// again is void, and the message stays in doubt.
-    fn judge_message<'e>(&'e self, row: Row, attempt: Attempt, receipts: &'e [StoredReceipt]) -> Judgement<'e> {
-        let is_excluded = self.excluded.contains(row.get());
-        let is_void = |event: &&RowEvent| is_excluded && matches!(event.change, RowChange::SendAgain { .. });
+    /// An event or receipt that does not apply changes nothing. If nothing more is sent to the row, an order to send a
+    /// message in doubt again is void, and the message stays in doubt.
+    fn judge_message<'e>(
+        &'e self,
+        row: Row,
+        attempt: Attempt,
+        receipts: &'e [StoredReceipt],
+        sends_nothing_more: bool,
+    ) -> Judgement<'e> {
+        let is_void = |event: &&RowEvent| sends_nothing_more && matches!(event.change, RowChange::SendAgain { .. });
         let order = self.find_known_order(row, attempt.envelope);
         let relevant = self.for_row(row).iter().filter(|event| event.envelope == attempt.envelope && !is_void(event));
         let mut events = relevant.peekable();
         let mut receipts = receipts.iter().filter(|receipt| receipt.order == order).peekable();
-        let state = match attempt.state {
-            // The attempt was proven not sent, but an earlier attempt of the same message is in doubt.
-            RowState::Planned if is_excluded && self.repeats_message_in_doubt(row) => RowState::InDoubt,
-            state => state,
-        };
-        let mut message = MessageState::new(state, attempt.chain, self.endpoint);
+        let mut message = MessageState::new(attempt.state, attempt.chain, self.endpoint);
         let mut judgement = Judgement { order, ..Judgement::from_state(attempt.state) };
+        // Events and receipts apply in the order of time. If an event has the time of a receipt, it applies first.
         loop {
             let event = events.next_if(|event| receipts.peek().is_none_or(|receipt| event.at <= receipt.at));
             if let Some(event) = event {
@@ -490,10 +503,21 @@ impl RowEvents {
         judgement
     }
 
+    /// Judges the message of each attempt of a row.
+    fn judge_messages<'e>(
+        &'e self,
+        row: Row,
+        attempts: &[Attempt],
+        receipts: &'e [StoredReceipt],
+    ) -> impl DoubleEndedIterator<Item = Judgement<'e>> + Clone {
+        let is_excluded = self.excluded.contains(row.get());
+        attempts.iter().map(move |attempt| self.judge_message(row, *attempt, receipts, is_excluded))
+    }
+
     /// Whether a receipt proves that the message of an attempt was sent, and not rejected. Callers ask only about
     /// attempts that do not count as sent yet, because receipts of an accepted attempt prove nothing new.
     pub(super) fn is_proven_sent(&self, row: Row, attempt: Attempt, receipts: &[StoredReceipt]) -> bool {
-        self.judge_message(row, attempt, receipts).proven_by_receipt
+        self.judge_message(row, attempt, receipts, self.excluded.contains(row.get())).proven_by_receipt
     }
 
     /// Like [`RowEvents::find_order`], with a shortcut for rows without events.
@@ -526,14 +550,15 @@ impl RowEvents {
     /// Whether a row has or might have a message. `attempts` are all attempts of the row, in order.
     ///
     /// An order to send again does not remove the doubt about earlier attempts. A decision that nothing was sent
-    /// removes this doubt.
+    /// removes this doubt. A message that failed was sent, even if a retry of it is planned.
     pub fn has_message(&self, row: Row, attempts: &[Attempt], receipts: &[StoredReceipt]) -> bool {
-        let judgements = attempts.iter().map(|attempt| self.judge_message(row, *attempt, receipts));
+        let judgements = self.judge_messages(row, attempts, receipts);
         let is_given_up = judgements.clone().next_back().is_some_and(|judgement| judgement.state == RowState::NotSent);
-        judgements.into_iter().any(|Judgement { state, event, .. }| match state {
+        judgements.into_iter().any(|Judgement { state, event, before_retry, .. }| match state {
             RowState::InDoubt | RowState::Unresolved => !is_given_up,
             RowState::Planned => {
-                !is_given_up && event.is_some_and(|event| matches!(event.change, RowChange::SendAgain { .. }))
+                let repeats_doubt = event.is_some_and(|event| matches!(event.change, RowChange::SendAgain { .. }));
+                (repeats_doubt && !is_given_up) || before_retry.is_some_and(RowState::is_guarded)
             }
             known => known.is_guarded(),
         })
@@ -554,7 +579,7 @@ impl RowEvents {
     /// Whether receipts prove the delivery of a message of the row, although the gateway also has a later message with
     /// another identifier.
     pub fn has_two_messages(&self, row: Row, attempts: &[Attempt], receipts: &[StoredReceipt]) -> bool {
-        let judgements = attempts.iter().map(|attempt| self.judge_message(row, *attempt, receipts));
+        let judgements = self.judge_messages(row, attempts, receipts);
         let delivered = judgements.clone().filter(|judgement| judgement.state.is_delivered());
         let first_delivered = delivered.map(|judgement| judgement.order).min();
         first_delivered
@@ -608,14 +633,18 @@ mod tests {
             (vec![RowChange::NotSent { by: author(), why: None }], RowState::NotSent),
         ] {
             let events = events(changes.iter().cloned().map(|change| (3, change)).collect());
-            assert_eq!(events.judge_row(row(), &[attempt(3, RowState::InDoubt)], &[]).state, state, "{changes:?}");
+            assert_eq!(
+                events.judge_row(RunActivity::Idle, row(), &[attempt(3, RowState::InDoubt)], &[]).state,
+                state,
+                "{changes:?}"
+            );
         }
     }
 
     #[test]
     fn events_of_earlier_attempts_do_not_change_the_state() {
         let events = events(vec![(3, RowChange::SendAgain { by: author(), why: None }), (3, found("DELIVERED"))]);
-        let judgement = events.judge_row(row(), &[attempt(5, RowState::Rejected)], &[]);
+        let judgement = events.judge_row(RunActivity::Idle, row(), &[attempt(5, RowState::Rejected)], &[]);
         assert_eq!((judgement.state, judgement.event), (RowState::Rejected, None));
         assert!(events.find_duplicate(row(), 5, Chain::UNKNOWN).is_some(), "the first attempt was sent after all");
         assert!(events.find_duplicate(row(), 3, Chain::UNKNOWN).is_none());
@@ -649,9 +678,12 @@ mod tests {
     fn retry_is_a_new_message_with_its_own_identifiers() {
         let retry = |order| RowChange::Retry { by: author(), order };
         let events = events(vec![(3, retry(1)), (5, retry(2)), (3, found("DELIVERED"))]);
-        assert_eq!(events.judge_row(row(), &[attempt(5, RowState::Rejected)], &[]).state, RowState::Planned);
         assert_eq!(
-            events.judge_row(row(), &[attempt(3, RowState::NotSent)], &[]).state,
+            events.judge_row(RunActivity::Idle, row(), &[attempt(5, RowState::Rejected)], &[]).state,
+            RowState::Planned
+        );
+        assert_eq!(
+            events.judge_row(RunActivity::Idle, row(), &[attempt(3, RowState::NotSent)], &[]).state,
             RowState::Accepted,
             "proof before the retry was sent"
         );
@@ -675,7 +707,7 @@ mod tests {
         let mut event = RowEvent { row: row(), envelope: 3, at: Timestamp::from_second(9).unwrap(), change: retry };
         let judge = |event: &RowEvent, attempts: &[Attempt], receipts: &[StoredReceipt]| {
             let events = RowEvents::new(vec![event.clone()], Endpoint::Sync).with_excluded_rows(&excluded);
-            events.judge_row(row(), attempts, receipts).state
+            events.judge_row(RunActivity::Idle, row(), attempts, receipts).state
         };
         assert_eq!(judge(&event, &[first], &failed), RowState::Failed, "the retry was only ordered");
         assert_eq!(judge(&event, &[first, new], &failed), RowState::Failed, "the new message was proven not sent");
@@ -706,7 +738,12 @@ mod tests {
             (RowState::Accepted, vec![stored(Some(1), Status::Delivered), stored(None, Status::Read)], RowState::Read),
             (RowState::Accepted, vec![late.clone(), stored(Some(1), Status::Delivered)], RowState::Delivered),
         ] {
-            let judgement = events.judge_row(row(), &[attempt(3, RowState::Accepted), attempt(5, last)], &receipts);
+            let judgement = events.judge_row(
+                RunActivity::Idle,
+                row(),
+                &[attempt(3, RowState::Accepted), attempt(5, last)],
+                &receipts,
+            );
             assert_eq!(judgement.state, state, "{last} {receipts:?}");
         }
     }

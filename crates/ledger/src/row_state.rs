@@ -139,7 +139,7 @@ impl RunActivity {
         events: &'e RowEvents,
         receipts: &'e [StoredReceipt],
     ) -> Judgement<'e> {
-        let judgement = events.judge_row(row, attempts, receipts);
+        let judgement = events.judge_row(self, row, attempts, receipts);
         Judgement { state: self.final_state(judgement.state), ..judgement }
     }
 
@@ -160,6 +160,12 @@ impl RunActivity {
             (RunActivity::Cancelled | RunActivity::Replaced, RowState::Planned) => RowState::Skipped,
             _ => recorded,
         }
+    }
+
+    /// Whether the run sends nothing more, because it was cancelled or replaced. Orders to send a message again are void
+    /// then.
+    pub(super) fn is_over(self) -> bool {
+        matches!(self, RunActivity::Cancelled | RunActivity::Replaced)
     }
 
     /// The skip reason for rows that were unsent when the run ended.
@@ -278,12 +284,13 @@ impl RowStates {
             }
             let attempt = self.activities.build_attempt(envelope, sent, outcome);
             let is_unsent = attempt.state == RowState::Planned;
+            let activity = self.activities.row_activity(sent.row);
             let judgement = if is_unsent || self.events.has_events(sent.row) || self.attempts.contains_key(&sent.row) {
                 let attempts = self.attempts.entry(sent.row).or_default();
                 attempts.push(attempt);
-                self.events.judge_row(sent.row, attempts, &[])
+                self.events.judge_row(activity, sent.row, attempts, &[])
             } else {
-                self.events.judge_row(sent.row, &[attempt], &[])
+                self.events.judge_row(activity, sent.row, &[attempt], &[])
             };
             let (state, is_unreported) = (judgement.state, judgement.awaits_fallback());
             self.set_state(sent.row, state, attempt.chain);
@@ -298,10 +305,11 @@ impl RowStates {
             return;
         };
         let chain = self.chains.get(usize::from(chain)).copied().unwrap_or_default();
+        let activity = self.activities.row_activity(row);
         let judgement = match self.attempts.get(&row) {
-            Some(attempts) => self.events.judge_row(row, attempts, receipts),
+            Some(attempts) => self.events.judge_row(activity, row, attempts, receipts),
             // A row without events has one message, so its state is sufficient.
-            None => self.events.judge_row(row, &[Attempt { envelope: 0, state, chain }], receipts),
+            None => self.events.judge_row(activity, row, &[Attempt { envelope: 0, state, chain }], receipts),
         };
         let (state, is_unreported) = (judgement.state, judgement.awaits_fallback());
         self.set_state(row, state, chain);
@@ -626,10 +634,30 @@ mod tests {
 
     #[test]
     fn planned_rows_become_not_sent_or_skipped_when_a_run_ends() {
+        let mut excluded = ExcludedRows::default();
+        excluded.insert(ROW, RowState::Skipped, REPLACED);
         check_all_cases(|attempts, events, [_, idle, finished, cancelled]| {
-            let is_planned = idle == RowState::Planned;
-            let expected = if is_planned { [RowState::NotSent, RowState::Skipped] } else { [idle; 2] };
-            assert_eq!([finished, cancelled], expected, "{attempts:?} {events:?}");
+            let expected = if idle == RowState::Planned { RowState::NotSent } else { idle };
+            assert_eq!(finished, expected, "{attempts:?} {events:?}");
+            // Orders to send a message again are void, as for a skipped row.
+            let events = RowEvents::new(events.to_vec(), Endpoint::Sync).with_excluded_rows(&excluded);
+            let [_, skipped, ..] = states(attempts, &events);
+            assert_eq!(cancelled, skipped, "{attempts:?} {events:?}");
+        });
+    }
+
+    #[test]
+    fn cancelled_run_skips_no_row_with_a_message() {
+        check_all_cases(|attempts, events, [_, idle, _, cancelled]| {
+            let mut changes = events.iter().map(|event| &event.change);
+            let is_unsent = matches!(attempts.last(), Some(Some(OperationOutcome::NotSent { .. })))
+                || changes.any(|change| matches!(change, RowChange::NotSent { .. } | RowChange::NotFound { .. }));
+            if !is_unsent && idle == RowState::Planned {
+                assert!(
+                    cancelled != RowState::Skipped && cancelled != RowState::Planned,
+                    "{attempts:?} {events:?}: {cancelled}"
+                );
+            }
         });
     }
 
@@ -646,10 +674,12 @@ mod tests {
 
     #[test]
     fn events_about_an_earlier_attempt_do_not_change_the_state() {
-        check_all_cases(|attempts, events, reported| {
+        // If an earlier attempt is in doubt, a cancelled run leaves the message in doubt.
+        check_all_cases(|attempts, events, [sending, idle, finished, _]| {
             let last = attempts.len();
             let about: Vec<RowEvent> = events.iter().filter(|event| event.envelope as usize == last).cloned().collect();
-            assert_eq!(states(attempts, &RowEvents::new(about, Endpoint::Sync)), reported, "{attempts:?} {events:?}");
+            let about_last = states(attempts, &RowEvents::new(about, Endpoint::Sync));
+            assert_eq!(about_last[..3], [sending, idle, finished], "{attempts:?} {events:?}");
         });
     }
 

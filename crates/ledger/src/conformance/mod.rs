@@ -130,7 +130,7 @@ promises! {
     shards:
         shards_are_drawn_in_order_without_repeating_rows,
         one_worker_draws_until_the_gateway_accepts_a_message,
-        shards_of_a_lost_worker_are_taken_over_in_doubt,
+        shards_of_a_lost_worker_are_taken_over,
         worker_at_a_free_place_takes_over_its_shards,
         envelope_must_lie_within_one_shard_of_its_worker,
         worker_of_an_earlier_sharding_keeps_shards_but_draws_none,

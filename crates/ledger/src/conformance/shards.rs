@@ -84,7 +84,7 @@ pub(super) async fn one_worker_draws_until_the_gateway_accepts_a_message(scene: 
     assert_eq!(scene.draw_shard(&three, 2).await, new_rows(6, 7));
 }
 
-pub(super) async fn shards_of_a_lost_worker_are_taken_over_in_doubt(scene: Scene) {
+pub(super) async fn shards_of_a_lost_worker_are_taken_over(scene: Scene) {
     scene.shard_run(scene.lease, true).await;
     let (one, two) = (scene.register_worker("one").await, scene.register_worker("two").await);
     assert_eq!(scene.draw_shard(&one, 2).await, new_rows(2, 3));
@@ -94,14 +94,14 @@ pub(super) async fn shards_of_a_lost_worker_are_taken_over_in_doubt(scene: Scene
     assert_eq!(scene.begin_rows(two.lease, &[4]).await, granted(2));
     assert_eq!(scene.begin_rows(one.lease, &[3]).await, granted(3));
     scene.settle_row(3).await;
-    let ended = one.lease;
+    let lost_lease = one.lease;
     drop(one);
     let draw = ShardDraw::TakenOver { rows: vec![rows(2, 3), rows(6, 7)], doubtful: 1 };
     assert_eq!(scene.draw_shard(&two, 2).await, draw);
     assert_eq!(scene.outcome_states(1).await, [RowState::InDoubt]);
     assert!(scene.outcome_states(2).await.is_empty(), "its own shard continues");
     assert_eq!(scene.outcome_states(3).await, [RowState::Accepted]);
-    assert_eq!(scene.begin_rows(ended, &[6]).await, Permit::Lost);
+    assert_eq!(scene.begin_rows(lost_lease, &[6]).await, Permit::Lost);
     assert_eq!(scene.begin_rows(two.lease, &[6]).await, granted(4));
     assert_eq!(scene.draw_shard(&two, 2).await, new_rows(8, 9));
 }

@@ -136,7 +136,7 @@ impl LedgerContents {
         match update {
             RunUpdate::CampaignFile(file) => stored.run.file = Some(file),
             RunUpdate::ResultsFile(file) => stored.run.results = Some(file),
-            RunUpdate::Retired => stored.run.mark_replaced(timestamp_from_micros(now)?),
+            RunUpdate::Retired => stored.retire(timestamp_from_micros(now)?),
             RunUpdate::Stop(request) => return Ok(stored.run.apply_stop_request(request)),
             RunUpdate::Counts { counts, parts, receipts } => stored.run.set_counts(counts, parts, receipts),
             RunUpdate::Figures(figures) => drop(self.figures.insert(run, figures)),

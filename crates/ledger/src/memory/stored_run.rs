@@ -169,13 +169,27 @@ impl StoredRun {
         };
         envelope.settled = Some((at, outcomes));
         envelope.evidence = evidence.or(envelope.evidence.take());
-        let mut states = RowStates::new(RunActivity::from_progress(self.run.progress, false), self.row_events());
+        self.recount_ended_run();
+        Ok(())
+    }
+
+    /// Recounts the states of the run from its envelopes, if the run has ended.
+    fn recount_ended_run(&mut self) {
         if self.run.counts.is_some() {
+            let mut states = RowStates::new(RunActivity::from_progress(self.run.progress, false), self.row_events());
             self.envelopes.values().for_each(|envelope| states.add_envelope(envelope));
             self.receipts.iter().for_each(|(row, receipts)| states.add_receipts(*row, receipts));
             self.run.recount(&states, &self.excluded);
         }
-        Ok(())
+    }
+
+    /// Ends the run, because another run replaces it.
+    pub(super) fn retire(&mut self, at: Timestamp) {
+        self.run.mark_replaced(at);
+        // Orders to send messages again are void now, so the rows have their earlier states.
+        if !self.events.is_empty() {
+            self.recount_ended_run();
+        }
     }
 
     pub(super) fn record_events(&mut self, at: Timestamp, events: Vec<NewRowEvent>) {

@@ -262,15 +262,15 @@ pub(super) async fn settle_envelope(
     let merged = merge_outcomes(unpack_outcomes(&packed)?, outcomes.clone());
     PackedOutcomes::new(run, envelope, now, &merged)?.update_envelope(&mut *connection, evidence.as_deref()).await?;
     limits::reset_after_merge(connection, run, envelope).await?;
-    if runs::load_run(&mut *connection, run).await?.counts.is_some() {
-        recount_run(connection, run).await?;
-    }
-    Ok(())
+    recount_ended_run(connection, run).await
 }
 
-/// Recounts the states of an ended run from its envelopes.
-async fn recount_run(connection: &mut Connection, key: RunId) -> Result<(), StatementError> {
+/// Recounts the states of a run from its envelopes, if the run has ended.
+pub(super) async fn recount_ended_run(connection: &mut Connection, key: RunId) -> Result<(), StatementError> {
     let run = runs::load_run(&mut *connection, key).await?;
+    if run.counts.is_none() {
+        return Ok(());
+    }
     let excluded = events::load_excluded_rows(&mut *connection, key).await?;
     let events = events::load_row_events(&mut *connection, key).await?.with_excluded_rows(&excluded);
     let mut states = RowStates::new(RunActivity::from_progress(run.progress, false), events);

@@ -134,7 +134,8 @@ async fn insert_events(
     runs::update_run(connection, run, |run| run.reopen_for_planned_rows(events.iter().map(|event| &event.change))).await
 }
 
-/// Removes the authors' reasons from decisions about these rows, and the number from stored gateway answers.
+/// Removes the authors' reasons from the decisions about these rows, and the erased phone number from the stored
+/// gateway answers.
 pub(super) async fn redact_events(
     connection: &mut Connection,
     run: RunId,
@@ -183,6 +184,13 @@ pub(super) async fn load_events(reader: &mut Connection, run: RunId) -> Result<V
         events.push(RowEvent { row: Row::new(row), envelope, at: timestamp_from_micros(at)?, change });
     }
     Ok(events)
+}
+
+/// Whether a run has events.
+pub(super) async fn has_events(reader: &mut Connection, run: RunId) -> Result<bool, StatementError> {
+    let found: Option<i64> =
+        scalar("SELECT key FROM events WHERE run = $1 LIMIT 1").bind(run.0).fetch_optional(reader).await?;
+    Ok(found.is_some())
 }
 
 /// The events of a run, grouped by row.

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use sqlx::{QueryBuilder, Row as _};
 
 use super::dialect::{self, Adapter, Connection, Database, Record};
-use super::envelopes::EnvelopeNumbers;
+use super::envelopes::{self, EnvelopeNumbers};
 use super::{
     Now, StatementError, capture_damage, parse_name, query, read_ledger, read_lossy, read_u32, scalar, serialize_name,
     unreadable_json,
@@ -155,7 +155,12 @@ pub(super) async fn open_run(
 
 async fn retire_run(connection: &mut Connection, now: Now, run: RunId) -> Result<(), StatementError> {
     let at = timestamp_from_micros(now.0)?;
-    update_run(connection, run, |run| run.mark_replaced(at)).await
+    update_run(&mut *connection, run, |run| run.mark_replaced(at)).await?;
+    // Orders to send messages again are void now, so the rows have their earlier states.
+    match events::has_events(&mut *connection, run).await? {
+        true => envelopes::recount_ended_run(connection, run).await,
+        false => Ok(()),
+    }
 }
 
 pub(super) async fn end_run(

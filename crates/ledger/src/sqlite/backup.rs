@@ -194,12 +194,23 @@ impl SqliteLedger {
 impl ReadyBackup {
     /// Prepares the ledger of a backup within the state folder.
     pub(crate) async fn prepare_in(backup: &Path, state: &Path) -> Result<Self, LedgerError> {
-        let ready = Self { backup: backup.join(LEDGER_FILE), folder: state.join(RESTORE_FOLDER) };
-        if !ready.backup.is_file() {
-            return Err(ready.restore_error(&"it contains no backup"));
+        let prepared = Self { backup: backup.join(LEDGER_FILE), folder: state.join(RESTORE_FOLDER) };
+        if !prepared.backup.is_file() {
+            return Err(prepared.restore_error(&"it contains no backup"));
         }
-        let (from, to, folder) = (ready.backup.clone(), ready.ledger_file(), ready.folder.clone());
-        let copying = tokio::task::spawn_blocking(move || {
+        prepared.copy_ledger_file().await?;
+        opening::ensure_newest_schema(&prepared.ledger_file(), Patience::default())
+            .await
+            .map_err(|error| prepared.restore_error(&error.reason()))?;
+        prepared.write_mark_file().await?;
+        prepared.ensure_unused_backup().await?;
+        Ok(prepared)
+    }
+
+    /// Copies the ledger file of the backup to an empty folder.
+    async fn copy_ledger_file(&self) -> Result<(), LedgerError> {
+        let (from, to, folder) = (self.backup.clone(), self.ledger_file(), self.folder.clone());
+        let copied = tokio::task::spawn_blocking(move || {
             match fs::remove_dir_all(&folder) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => private::create_folder(&folder)?,
@@ -208,26 +219,31 @@ impl ReadyBackup {
             io::copy(&mut campaign_core::regular_file::open(&from)?, &mut file)?;
             file.sync_all()
         });
-        copying.await.map_err(io::Error::other).flatten().map_err(|error| ready.restore_error(&error))?;
-        opening::ensure_newest_schema(&ready.ledger_file(), Patience::default())
-            .await
-            .map_err(|error| ready.restore_error(&error.reason()))?;
-        let marked = async {
-            let mut connection = connect_without_log(&ready.ledger_file()).await?;
+        copied.await.map_err(io::Error::other).flatten().map_err(|error| self.restore_error(&error))
+    }
+
+    /// Writes the high-water mark of the prepared ledger next to it.
+    async fn write_mark_file(&self) -> Result<(), LedgerError> {
+        let load_mark = async {
+            let mut connection = connect_without_log(&self.ledger_file()).await?;
             let mark = opening::load_mark(&mut connection).await?;
             connection.close().await?;
             Ok(mark)
         };
-        let mark = marked.await.map_err(|error: sqlx::Error| ready.restore_error(&error))?;
-        MarkFile::open(&high_water_mark::mark_path(&ready.ledger_file()), mark)
-            .map_err(|error| ready.restore_error(&error))?;
-        let ledger = ready.open_ledger(jiff::Timestamp::now).await?;
-        let (sound, risks) = (ledger.ensure_can_send().await, ledger.load_risks().await);
+        let mark = load_mark.await.map_err(|error: sqlx::Error| self.restore_error(&error))?;
+        let written = MarkFile::open(&high_water_mark::mark_path(&self.ledger_file()), mark);
+        written.map(drop).map_err(|error| self.restore_error(&error))
+    }
+
+    /// Requires that the prepared ledger can send, and that it is a backup that was never restored.
+    async fn ensure_unused_backup(&self) -> Result<(), LedgerError> {
+        let ledger = self.open_ledger(jiff::Timestamp::now).await?;
+        let (can_send, risks) = (ledger.ensure_can_send().await, ledger.load_risks().await);
         ledger.close().await;
-        sound.map_err(|error| ready.restore_error(&error.reason()))?;
+        can_send.map_err(|error| self.restore_error(&error.reason()))?;
         match risks?.backup {
-            Some(backup) if backup.restored_at.is_none() => Ok(ready),
-            _ => Err(ready.restore_error(&"it contains a ledger in use, not a backup")),
+            Some(backup) if backup.restored_at.is_none() => Ok(()),
+            _ => Err(self.restore_error(&"it contains a ledger in use, not a backup")),
         }
     }
 
