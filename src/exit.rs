@@ -173,7 +173,12 @@ pub(super) fn exit_code_of_run(run: &Run, counts: &StateCounts, is_owned: bool) 
         (true, _) => BUSY,
         // An abandoned run keeps its exit code, because no command resumes it.
         (false, RunProgress::Finished) if run.stop_reason.is_some() => exit_code_of_end(run.stop, counts),
-        (false, RunProgress::Open) if counts.get(RowState::Planned) > 0 => STOPPED,
+        // Without planned rows, the next `run` only finishes the run.
+        (false, RunProgress::Open)
+            if counts.get(RowState::Planned) > 0 || run.stop.is_some_and(|stop| stop != StopKind::Limit) =>
+        {
+            STOPPED
+        }
         (false, _) => {
             let mut counts = counts.clone();
             // The planned rows of a replaced run will not be sent.

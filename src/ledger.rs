@@ -228,10 +228,11 @@ fn restored_ledger_json(
     restored: &RestoredLedger,
     code: u8,
 ) -> Result<Value, CommandFailure> {
-    let RestoredLedger { made_at, runs, rows, doubtful, ended, paused, forgotten, not_forgotten } = restored;
+    let RestoredLedger { made_at, runs, rows, without_copies, doubtful, ended, paused, forgotten, not_forgotten } =
+        restored;
     Ok(json!({
         "from": folder.display().to_string(), "to": context.ledger_location()?, "made_at": made_at.to_string(),
-        "runs": runs, "rows": rows,
+        "runs": runs, "rows": rows, "without_copies": without_copies,
         "in_doubt": doubtful.iter().map(|(run, rows)| json!({ "run": run, "rows": rows })).collect::<Vec<_>>(),
         "ended": ended.iter().map(|(run, why)| json!({ "run": run, "why": why })).collect::<Vec<_>>(),
         "paused": paused, "forgotten": forgotten, "not_forgotten": not_forgotten, "exit": code,
@@ -239,7 +240,8 @@ fn restored_ledger_json(
 }
 
 fn describe_restored_ledger(context: &Context, restored: &RestoredLedger) -> Result<String, CommandFailure> {
-    let RestoredLedger { made_at, runs, rows, doubtful, ended, paused, forgotten, not_forgotten } = restored;
+    let RestoredLedger { made_at, runs, rows, without_copies, doubtful, ended, paused, forgotten, not_forgotten } =
+        restored;
     let command = |arguments: String| context.output.command(arguments);
     let content = format!("{} with {}", format_count(*runs, "run"), format_count(*rows, "row"));
     let made_at = format_local_minute(*made_at);
@@ -262,9 +264,15 @@ fn describe_restored_ledger(context: &Context, restored: &RestoredLedger) -> Res
         let resume = command(format!("schedule resume {schedule}"));
         text += &format!("  schedule {schedule} is paused. To resume it: {resume}\n");
     }
+    if *without_copies > 0 {
+        text += &format!(
+            "  {} cannot be retried or exported, because the backup lacks the copies of the campaign files and lists\n",
+            format_count(*without_copies, "run")
+        );
+    }
     if *forgotten > 0 {
         text += &format!(
-            "  erased again: {}, which `campaign forget` had already erased after the backup was made\n",
+            "  erased again: {}, because `campaign forget` had erased this data before\n",
             format_count(*forgotten, "recipient")
         );
     }

@@ -272,6 +272,7 @@ fn describe_forgotten_recipient(context: &Context, phone: Phone, forgotten: Forg
     text += "  The number no longer receives marketing messages. A keyed hash is kept so that the number is \
              recognized in later lists.\n";
     text += &format!("  Not removed: {NOT_REMOVED_BY_FORGET}.\n");
+    text += "  Remove the person from your lists before the next run, because the run stores each row of its list.\n";
     for (run, rows) in &doubtful {
         let rows: Vec<String> = rows.iter().map(|row| row.to_string()).collect();
         let decide = context.output.command(format!("resolve {run} --rows {} --as DECISION", rows.join(",")));

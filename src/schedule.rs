@@ -18,7 +18,7 @@ use super::text::{Span, StyledLine, StyledText, TerminalTable, bad, caution, dim
 use super::{consent, exit};
 use campaign_core::calendar::{InvertedZone, Occurrence, Schedule};
 use campaign_core::finding::{BriefFinding, Severity, escape_to_one_line, findings_json};
-use campaign_engine::report::format_counts_with_partial;
+use campaign_engine::report::{format_counts_with_partial, is_owned};
 use campaign_ledger::memory::{LedgerContents, MemoryLedger};
 use campaign_ledger::{Ledger, RunFilter, SqliteLedger};
 use campaign_manifest::{CampaignDay, load_campaign};
@@ -261,8 +261,15 @@ async fn describe_unfinished_runs(
     let filter = RunFilter { open: true, live: true, ..RunFilter::for_campaign(campaign) };
     let mut text = StyledText::new();
     for run in ledger.list_runs(filter).await? {
-        let stop = output.command(format!("stop {}", run.name()));
-        let words = format!("{} is unfinished and can still send; to stop it: {stop}", run.name());
+        let words = match is_owned(ledger, &run).await? {
+            true => {
+                format!("{} is being sent; to stop it: {}", run.name(), output.command(format!("stop {}", run.name())))
+            }
+            false => {
+                let cancel = output.command(format!("stop {} --for-good", run.name()));
+                format!("{} is unfinished and can still send; to cancel it: {cancel}", run.name())
+            }
+        };
         text.add_line(2, [caution(words)]);
     }
     Ok(text)

@@ -167,6 +167,15 @@ fn rehearsal_gets_final_statuses_even_with_faulty_webhooks() {
 }
 
 #[test]
+fn retry_of_a_rehearsal_ignores_earlier_rehearsals() {
+    let folder = campaign().to(3).write();
+    folder.run(&[]).exits(0);
+    folder.write("scenario.yaml", "faults: [{ when: { suffix: \"2\" }, item_error: No route }]\n");
+    folder.run(&["--scenario", "scenario.yaml"]).exits(3).says("sale@2");
+    assert_eq!(folder.campaign(&["retry", "sale", "--json"]).exits(0).json()["sent"], 1);
+}
+
+#[test]
 fn opt_out_in_a_rehearsal_is_counted_and_not_stored() {
     let folder = campaign().to(50).channels(VIBER_THEN_SMS).write();
     let stop = "channels: { viber: { reply: { share: 100%, after: 1m, message: \"STOP.\" } } }\n";

@@ -390,13 +390,17 @@ async fn dry_run_campaign(context: &Context, inputs: Arc<Inputs>, args: &RunArgs
         context.output.print_findings(&findings);
     }
     let mut notes = vec!["A dry run sends no messages.".to_owned()];
-    notes.extend(describe_skipped_recipients(&survey.left_out));
+    notes.extend(describe_excluded_rows(&survey.left_out));
     notes.extend(
         describe_variants(&campaign.brief, survey, &rows).map(|variant_counts| format!("variants: {variant_counts}")),
     );
     if let (Some(profile), Some(cost)) = (inputs.destination.profile(), dry.survey.compute_cost(&inputs, &rows)) {
         notes.push(format!("a run {}", describe_cost(&cost, profile.currency.as_deref())));
     }
+    let next = match survey.count_planned() {
+        0 => format!("check {}", shell_path(&campaign.file)),
+        _ => run_arguments(campaign, args),
+    };
     let summary = RunSummary {
         parts: survey.parts,
         time: began.elapsed(),
@@ -404,7 +408,7 @@ async fn dry_run_campaign(context: &Context, inputs: Arc<Inputs>, args: &RunArgs
         tone: if exit == SUCCESS { Tone::Good } else { Tone::Caution },
         results: Some(dry.results.display().to_string()),
         notes,
-        next: context.output.command(run_arguments(campaign, args)),
+        next: context.output.command(next),
         ..RunSummary::without_sending(&campaign.brief, survey)
     };
     print_run_summary(&context.output, &summary, exit);
@@ -427,20 +431,23 @@ fn run_arguments(campaign: &Campaign, args: &RunArgs) -> String {
     command
 }
 
-/// Describes the rows that were to be sent again but were skipped, with a line for each of the first eight reasons.
+/// The number of reasons that a summary shows for skipped and invalid rows.
+const SHOWN_REASONS: usize = 8;
+
+/// Describes the rows that were to be sent again but were skipped, with a line for each of the first reasons.
 fn describe_not_resent_rows(not_resent: &ExcludedRows) -> Vec<String> {
-    let sets = not_resent.sets().take(8).map(|(_, reason, rows)| {
+    let sets = not_resent.sets().take(SHOWN_REASONS).map(|(_, reason, rows)| {
         let were = choose_plural(rows.len(), "was", "were");
         format!("{} {were} not sent again: {reason} ({})", format_count(rows.len(), "row"), name_first_row(rows))
     });
     sets.collect()
 }
 
-/// Describes the skipped and invalid rows, with a line for each of the eight most frequent reasons.
-fn describe_skipped_recipients(excluded: &ExcludedRows) -> Vec<String> {
+/// Describes the skipped and invalid rows, with a line for each of the most frequent reasons.
+fn describe_excluded_rows(excluded: &ExcludedRows) -> Vec<String> {
     let mut sets: Vec<_> = excluded.sets().filter(|(_, _, rows)| !rows.is_empty()).collect();
     sets.sort_by_key(|(_, _, rows)| std::cmp::Reverse(rows.len()));
-    let reasons = sets.iter().take(8).map(|(state, reason, rows)| {
+    let reasons = sets.iter().take(SHOWN_REASONS).map(|(state, reason, rows)| {
         format!("{} {state}: {reason} ({})", format_thousands(rows.len()), name_first_row(rows))
     });
     reasons.collect()

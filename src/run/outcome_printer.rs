@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::summary::{RunSummary, Tone, summary_json};
-use super::{describe_not_resent_rows, describe_skipped_recipients};
+use super::{describe_excluded_rows, describe_not_resent_rows};
 use crate::events::describe_results_backup;
 use crate::forecast::describe_list_format;
 use crate::hint::is_refused_locally;
@@ -101,7 +101,7 @@ impl OutcomePrinter<'_> {
             code = exit::more_severe_code(code, exit::STOPPED);
             notes.push(self.describe_unconfirmed_messages(&ended));
         }
-        notes.extend(describe_skipped_recipients(&ended.excluded));
+        notes.extend(describe_excluded_rows(&ended.excluded));
         notes.extend(describe_not_resent_rows(&ended.not_resent));
         notes.extend(self.collect_notes(&ended, is_real_time));
         notes.extend(ended.kept.as_ref().map(describe_results_backup));
@@ -194,7 +194,7 @@ impl OutcomePrinter<'_> {
     /// Summarizes a command that had no recipients left to send to.
     fn summarize_nothing_left(&self, nothing: &NothingLeft) -> RunSummary {
         let (campaign, survey) = (&self.inputs.campaign, &nothing.survey.survey);
-        let (mut notes, mut next) = (describe_skipped_recipients(&nothing.survey.survey.left_out), None);
+        let (mut notes, mut next) = (describe_excluded_rows(&nothing.survey.survey.left_out), None);
         if let Some(before) = &nothing.before {
             notes.push(describe_earlier_sending(before));
             if survey.count_planned() == 0 && survey.all_recipients > 0 {

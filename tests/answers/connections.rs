@@ -5,7 +5,7 @@ use crate::support::{Answer, Gateway, Process, Reachable as _, campaign, phone};
 use super::{assert_outcomes_are_final, check_cases, in_envelopes_of_four, states};
 
 #[test]
-fn run_continues_after_a_broken_connection_with_rows_in_doubt() {
+fn run_continues_with_rows_in_doubt_after_a_broken_connection() {
     check_cases([
         ("closed before it was read", Answer::CloseUnread, 4, "addddaaaaa"),
         ("read, then closed", Answer::CloseRead, 4, "addddaaaaa"),

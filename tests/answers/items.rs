@@ -130,6 +130,17 @@ fn empty_account_stops_the_run_after_the_envelope_is_settled() {
 }
 
 #[test]
+fn status_exits_like_a_run_that_stopped_at_its_last_message() {
+    let poor = changed_items(|items| items[2] = json!({ "success": false, "error": "Not enough money" }));
+    let gateway = Gateway::answering([Answer::Accept, poor]);
+    let sale = in_envelopes_of_four().to(4).through(&gateway).write();
+    sale.run(&[]).exits(5).says("Not enough money");
+    assert_eq!(sale.campaign(&["status", "sale", "--json"]).exits(5).json()["exit"], 5);
+    sale.run(&[]).exits(3);
+    sale.campaign(&["status", "sale"]).exits(3);
+}
+
+#[test]
 fn run_stops_at_a_number_or_share_of_rejections() {
     let every_third = Answer::items(|operation| match operation["phone"].as_u64() {
         Some(phone) if phone % 3 == 0 => rejected(operation, "No route"),

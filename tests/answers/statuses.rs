@@ -7,7 +7,7 @@ use crate::support::{Answer, Gateway};
 use super::{assert_outcomes_are_final, check_cases, in_envelopes_of_four, states};
 
 #[test]
-fn run_continues_after_an_unexpected_answer_with_rows_in_doubt() {
+fn run_continues_with_rows_in_doubt_after_unexpected_answers() {
     let page = || Answer::Http { status: 200, headers: vec![], body: b"<html>Welcome</html>".to_vec() };
     let empty = || Answer::Http { status: 200, headers: vec![], body: vec![] };
     let huge = || Answer::Http { status: 200, headers: vec![], body: vec![b' '; (8 << 20) + 1] };

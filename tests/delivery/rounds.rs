@@ -19,6 +19,17 @@ fn second_run_sends_nothing() {
 }
 
 #[test]
+fn already_sent_note_names_the_run_that_sent_the_messages() {
+    let reject = || Answer::items(|operation| rejected(operation, "No route"));
+    let gateway = Gateway::answering([reject(), reject(), Answer::Accept]);
+    let sale = campaign().to(2).through(&gateway).write();
+    sale.run(&[]).exits(3).says("2 rejected");
+    sale.run(&[]).exits(0).says("sale@2");
+    let output = sale.run(&[]).exits(0).says("already sent in sale@2").says("next: campaign status sale@2");
+    assert!(!output.stdout.contains("later run"), "{}", output.stdout);
+}
+
+#[test]
 fn guard_works_across_profile_names_and_hosts() {
     let (gateway, other_host) = (Gateway::accepting(), Gateway::accepting());
     let sale = campaign().to(5).through(&gateway).write();

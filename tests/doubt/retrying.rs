@@ -27,6 +27,15 @@ fn sale_with_rejections(answers: Vec<Answer>) -> (Gateway, Folder) {
 }
 
 #[test]
+fn retry_does_not_mention_a_forgotten_recipient_of_another_row() {
+    let _files = in_files();
+    let (_gateway, sale) = sale_with_rejections(Vec::new());
+    sale.campaign(&["forget", &format!("+{}", phone(2)), "--yes"]).exits(0);
+    let retried = sale.campaign(&["retry", "sale"]).exits(0);
+    assert!(!retried.stdout.contains("not sent again"), "{}", retried.stdout);
+}
+
+#[test]
 fn rejected_rows_are_resent_as_new_linked_messages() {
     let (gateway, sale) = sale_with_rejections(Vec::new());
     sale.campaign(&["status", "sale"]).exits(3).says("to retry rejected messages").says("campaign retry sale@1\n");

@@ -25,6 +25,14 @@ fn opted_out_recipient_is_skipped_on_every_surface() {
 }
 
 #[test]
+fn dry_run_with_nobody_to_send_to_suggests_a_check() {
+    let sale = campaign().to(1).write();
+    sale.run(&["--dry-run"]).exits(0).says("next: campaign run sale.yaml");
+    opt_out(&sale, 2, &[]);
+    sale.run(&["--dry-run"]).exits(0).says("next: campaign check sale.yaml");
+}
+
+#[test]
 fn opt_outs_from_a_loopback_gateway_apply_to_loopback_only() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(3).through(&gateway).write();

@@ -135,7 +135,7 @@ fn run_stops_when_webhooks_report_many_rejections() {
     let hooked = Hooked::write(draft);
     let server = hooked.serve();
     let run = hooked.sale.start(&[]);
-    until("200 messages are sent", || gateway.phones().len() >= 220);
+    until("220 messages are sent", || gateway.phones().len() >= 220);
     for operation in operations(&gateway).iter().take(100) {
         assert_eq!(hooked.post(operation, &json!({ "status": "REJECTED" }).to_string()), 200);
     }
@@ -156,7 +156,7 @@ fn run_stops_when_too_many_recipients_opt_out() {
     let hooked = Hooked::write(draft);
     let server = hooked.serve();
     let run = hooked.sale.start(&[]);
-    until("200 messages are sent", || gateway.phones().len() >= 220);
+    until("220 messages are sent", || gateway.phones().len() >= 220);
     for operation in operations(&gateway).iter().take(6) {
         let receipt = json!({ "status": "REPLIED", "replies": [{ "message": "STOP" }] });
         assert_eq!(hooked.post(operation, &receipt.to_string()), 200);

@@ -209,7 +209,7 @@ fn opt_outs_in_an_earlier_ledger_block_only_marketing() {
 }
 
 #[test]
-fn export_of_the_previous_version_opts_out_of_marketing() {
+fn opt_outs_in_an_earlier_export_block_only_marketing() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     fs::copy(earlier_version_folder().join("opt-outs.csv"), sale.path("opt-outs.csv")).expect("an export");

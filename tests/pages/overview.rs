@@ -38,8 +38,8 @@ fn messages_in_doubt_need_attention() {
     let server = Server::start(&sale, &[]);
     let browser = Browser::signed_in(&server);
     let page = browser.page("/");
-    let matters: Vec<String> = page.with_class("matter").iter().map(|matter| matter.words()).collect();
-    assert!(matters.iter().any(|matter| matter.contains("4 messages in sale@1 are in doubt")), "{matters:?}");
+    let alerts: Vec<String> = page.with_class("attention").iter().map(|alert| alert.words()).collect();
+    assert!(alerts.iter().any(|alert| alert.contains("4 messages in sale@1 are in doubt")), "{alerts:?}");
     assert!(page.all("a").iter().any(|link| link.attribute("href") == "/runs/sale@1#run-doubt"));
 }
 

@@ -1,4 +1,5 @@
-//! Delivery status of messages that fall back from one channel to the next, by webhook and by inquiry, and their retry.
+//! Messages that fall back from one channel to the next: their delivery status, by webhook and by inquiry, and retries
+//! of them.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};

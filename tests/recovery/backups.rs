@@ -159,6 +159,10 @@ fn folder_without_a_complete_backup_is_not_restored() {
     std::fs::write(&file, &bytes).expect("the complete backup");
     restore("saved").exits(0);
     restore("other").exits(74).says("in use, not a backup");
+    std::fs::remove_dir_all(sale.path("saved/runs")).expect("the copies");
+    let mut command = other_state_command(&sale, &["ledger", "restore", "saved"]);
+    command.env("CAMPAIGN_STATE_DIR", sale.path("third"));
+    run_to_end(command).exits(0).says("1 run cannot be retried or exported");
     run_to_end(other_state_command(&sale, &["status", "sale"])).exits(0);
     assert_eq!(gateway.phones().len(), 5);
 }

@@ -189,7 +189,7 @@ fn run_in_memory(mebibytes: u32) -> Option<i32> {
     let run = run_after(&sale, &format!("ulimit -v {}", mebibytes * 1024));
     let reported = run.code().filter(|code| matches!(code, 0 | 4 | 5 | 74));
     // With the lowest limit, the system cannot load the program.
-    let words = ["shared librar", "memory allocation of", "an alternative stack"];
+    let words = ["shared librar", "memory allocation of", "an alternative stack", "out of memory"];
     let is_explained = run.stderr.is_empty() || words.iter().any(|word| run.stderr.contains(word));
     assert!(reported.is_some() || is_explained, "{}", run.details());
     finish_run(&witness, &sale);

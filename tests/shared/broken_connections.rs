@@ -100,12 +100,36 @@ fn other_commands_reconnect_when_their_connection_breaks() {
     cut_at_each_message(Cut::Message, next_sampled_step, check_other_commands);
 }
 
-#[test]
-#[ignore = "takes some minutes"]
-fn commands_reconnect_after_a_break_at_any_message() {
-    for cut in [Cut::Message, Cut::Answer] {
-        for story in [check_run, check_resumed_run, check_retry, check_other_commands] {
-            cut_at_each_message(cut, |step| step + 1, story);
-        }
+/// A test for each command, so that they run at the same time.
+mod at_every_message {
+    use super::*;
+
+    fn cut_at_every_message(story: impl Fn(&str, &dyn Fn())) {
+        cut_at_each_message(Cut::Message, |step| step + 1, &story);
+        cut_at_each_message(Cut::Answer, |step| step + 1, &story);
+    }
+
+    #[test]
+    #[ignore = "takes some minutes"]
+    fn run_reconnects() {
+        cut_at_every_message(check_run);
+    }
+
+    #[test]
+    #[ignore = "takes some minutes"]
+    fn resumed_run_reconnects() {
+        cut_at_every_message(check_resumed_run);
+    }
+
+    #[test]
+    #[ignore = "takes some minutes"]
+    fn retry_reconnects() {
+        cut_at_every_message(check_retry);
+    }
+
+    #[test]
+    #[ignore = "takes some minutes"]
+    fn other_commands_reconnect() {
+        cut_at_every_message(check_other_commands);
     }
 }

@@ -97,6 +97,15 @@ fn list_program_gets_no_key_and_an_empty_standard_input() {
 }
 
 #[test]
+fn list_program_does_not_start_if_the_profiles_are_unreadable() {
+    // Without the profiles, it is unknown which variables contain keys.
+    let sale = campaign_with_script(campaign().through(&Gateway::accepting()), LIST_SCRIPT);
+    sale.write("gateways.yaml", "gateways: [");
+    sale.run(&["--gateway", "sandbox"]).exits(2).says("gateways.yaml:1:");
+    assert_eq!(count_starts(&sale), 0);
+}
+
+#[test]
 fn timeout_or_interrupt_kills_a_list_program_and_its_children() {
     // The child keeps the output pipe open, and the pipe has a reader as long as `campaign` runs.
     let script = "(sleep 300; echo late > late) & echo $! > child; echo $$ > parent; wait";

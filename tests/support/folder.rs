@@ -1,4 +1,5 @@
-//! The temporary folder of a story (campaign, list, profiles, ledger, results), and the binary run in it.
+//! The temporary folder of a story (campaign, list, profiles, ledger, results), and functions that run the program in
+//! it.
 
 use std::cell::Cell;
 use std::os::unix::fs::PermissionsExt as _;

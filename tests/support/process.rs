@@ -56,7 +56,7 @@ impl Process {
         read(&self.stderr)
     }
 
-    /// Its peak memory in KiB.
+    /// The peak resident memory of the process, in KiB.
     #[cfg(target_os = "linux")]
     pub(crate) fn peak_memory(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("a status");

@@ -1,4 +1,4 @@
-//! Tests in a campaign file: the tables of their keys, and reading them.
+//! Tests that a campaign file declares: their key tables, and the code that reads them.
 //!
 //! A test names recipients and states what must be true of their messages.
 
@@ -276,10 +276,15 @@ fn find_reason(word: &str) -> Option<&'static str> {
 fn read_text(channel: Channel, section: ConfigSection<'_>, report: &mut FindingCollector) -> Option<ExpectedText> {
     // Spaces count, so the values are not trimmed.
     let read_string = |key: &str| Some(section.find_value(key)?.as_scalar()?.text.clone());
-    let read_strings = |key: &str| -> Vec<String> {
+    let mut read_strings = |key: &str| -> Vec<String> {
         let items = section.find_value(key).and_then(Node::as_items).unwrap_or_default();
+        for item in items.iter().filter(|item| item.as_scalar().is_some_and(|scalar| scalar.text.is_empty())) {
+            let finding = Finding::new(&rules::CAMPAIGN_TEST, "every text contains an empty string");
+            report.add(&item.span, finding.help("write a part of the text, or remove this item"));
+        }
         items.iter().filter_map(|item| Some(item.as_scalar()?.text.clone())).collect()
     };
+    let (contains, not_contains) = (read_strings("contains"), read_strings("not_contains"));
     let matches = match (read_string("matches"), section.typed_text("matches")) {
         (Some(pattern), Some((_, span))) => match Regex::new(&pattern) {
             Ok(regex) => Some(regex),
@@ -299,8 +304,8 @@ fn read_text(channel: Channel, section: ConfigSection<'_>, report: &mut FindingC
         text: read_string("text"),
         parts: section.parse_value("parts"),
         max_parts: section.parse_value("max_parts"),
-        contains: read_strings("contains"),
-        not_contains: read_strings("not_contains"),
+        contains,
+        not_contains,
         matches,
     })
 }

@@ -41,7 +41,7 @@ pub use profile::{
 };
 pub use recipients::{
     ConsentFile, ConsentSource, HeaderText, ListCommand, ListQuery, ListUrl, PastRecipients, RecipientSource,
-    SuppressionFile, TableFile, describe_unopened_file, describe_unopened_list,
+    SuppressionFile, TableFile, describe_file_open_error, describe_list_open_error,
 };
 pub use resolve::{
     CampaignDay, is_slug, load_campaign, load_campaign_within, missing_text_reason, suggest_zone, to_slug,

@@ -246,13 +246,13 @@ pub struct TableFile {
     pub key: String,
 }
 
-/// A finding about a list of recipients that cannot be opened. It suggests the list that was probably meant.
-pub fn describe_unopened_list(path: &Path, error: &io::Error) -> Finding {
-    describe_unopened_file(&format!("the list of recipients `{}`", path.display()), path, error)
+/// A finding about a recipient list that cannot be opened. It suggests the list that was probably meant.
+pub fn describe_list_open_error(path: &Path, error: &io::Error) -> Finding {
+    describe_file_open_error(&format!("the list of recipients `{}`", path.display()), path, error)
 }
 
 /// A finding about a list, lookup table or similar file that cannot be opened; `subject` is the subject of the message.
-pub fn describe_unopened_file(subject: &str, path: &Path, error: &io::Error) -> Finding {
+pub fn describe_file_open_error(subject: &str, path: &Path, error: &io::Error) -> Finding {
     let is_missing = error.kind() == ErrorKind::NotFound;
     let reason = if is_missing { "does not exist".to_owned() } else { format!("cannot be opened: {error}") };
     let finding = Finding::new(&rules::RECIPIENTS_MISSING, format!("{subject} {reason}"));

@@ -35,8 +35,8 @@ pub struct SendingTerms {
     pub policy: SharedPolicy,
 }
 
-/// The policy under which a shared run was started: the policy of the profile there, or of the campaign. It applies to
-/// a worker in addition to the policy of the worker's own profile.
+/// The policy under which a shared run was started: that of the campaign, and of the profile on the machine that
+/// started the run. A worker applies it in addition to the policy of its own profile.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SharedPolicy {
     /// The sending window.

@@ -97,12 +97,20 @@ impl SentRecipients {
 
     /// The first run that sent to these recipients. `None` if no recipient has a message.
     pub fn first_sending(&self) -> Option<EarlierSending> {
-        let first = self.runs.first().filter(|_| !self.numbers.is_empty())?;
+        if self.numbers.is_empty() {
+            return None;
+        }
+        // It is unknown what an unfinished run has sent.
+        let has_sent = |run: &&Run| {
+            run.counts.as_ref().is_none_or(|(counts, _)| counts.iter().any(|(state, _)| state.is_guarded()))
+        };
+        let sent: Vec<&Run> = self.runs.iter().filter(has_sent).collect();
+        let first = sent.first()?;
         Some(EarlierSending {
             run: first.name(),
             began_at: first.began_at,
             file: first.file.as_ref().map(PathBuf::from),
-            later: self.runs.len() - 1,
+            later: sent.len() - 1,
             purged: first.purged_at.is_some(),
         })
     }
@@ -336,8 +344,8 @@ impl GuardedNumbers<'_> {
     }
 }
 
-/// Finds the rows of the list that these runs already sent or cancelled. Returns `None` if no numbers are given, or if
-/// each message excludes all rows with the same phone number.
+/// Finds the rows of the list that these runs already sent or cancelled. Returns `None` if no numbers are given, or
+/// unless the campaign has `duplicates: allow`: otherwise, one message excludes all rows with its phone number.
 ///
 /// # Errors
 /// If the list or the ledger cannot be read, or the list changes in the meantime. In either case, no message is sent.
@@ -370,7 +378,7 @@ pub(super) async fn find_sent_rows(
 
 impl SentRecipients {
     /// Finds the rows of the list that the runs of this round, or the `replaced` run, already sent or cancelled.
-    /// Returns `None` if no number is guarded, or if each message excludes all rows with the same phone number.
+    /// Returns `None` if no number is guarded, or unless the campaign has `duplicates: allow`.
     ///
     /// # Errors
     /// See [`find_sent_rows`].

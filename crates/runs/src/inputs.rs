@@ -31,7 +31,7 @@ use campaign_engine::report::{MAX_SHEET_ROWS, is_workbook};
 use campaign_ledger::{NumberSet, RowState};
 use campaign_manifest::{
     Campaign, CampaignBrief, CampaignDay, Destination, Gaps, LoadedFile, PathScope, Profile, TableFile,
-    describe_unopened_file, load_campaign_within,
+    describe_file_open_error, load_campaign_within,
 };
 
 /// The size of the read buffer for lists, in bytes.
@@ -513,7 +513,7 @@ fn read_table(table_file: &TableFile, hints: EncodingHints) -> Result<(LookupTab
     let file = table_file
         .file
         .open_file()
-        .map_err(|error| describe_unopened_file(&format!("`{}`", path.display()), path, &error))?;
+        .map_err(|error| describe_file_open_error(&format!("`{}`", path.display()), path, &error))?;
     let text = decode_table(file, path, hints).map_err(|finding| *finding)?;
     let format = Arc::clone(text.format());
     let (mut rows, mut bytes) = (BTreeMap::<String, Vec<String>>::new(), 0);
@@ -636,7 +636,7 @@ fn strip_texts(brief: &CampaignBrief) -> CampaignBrief {
     CampaignBrief { content, edition, condition, tables, variants, ..brief.clone() }
 }
 
-/// Whether a finding is not just a consequence of mistakes in the campaign file.
+/// Whether a finding is more than a consequence of other mistakes in the campaign file.
 fn is_independent(finding: &Finding, gaps: &Gaps, reported: &[Finding]) -> bool {
     // A wrong region or column in the file can be the reason that numbers are invalid.
     if ["recipients-phone-column", "too-many-invalid", "invalid-row", "over-limits"].contains(&finding.rule.id) {

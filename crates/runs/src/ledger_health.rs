@@ -269,6 +269,8 @@ pub struct RestoredLedger {
     pub runs: u64,
     /// The number of rows in these runs.
     pub rows: u64,
+    /// The number of runs whose copies of files and lists are missing, although they were not purged.
+    pub without_copies: u64,
     /// The unfinished runs, with the number of rows that are now in doubt.
     pub doubtful: Vec<(String, u64)>,
     /// Unfinished runs that ended because they cannot be resumed, with the reasons.
@@ -331,6 +333,7 @@ pub async fn accept_restored_ledger(adapters: &Adapters) -> Result<RestoredLedge
         made_at,
         runs: 0,
         rows: 0,
+        without_copies: 0,
         doubtful: Vec::new(),
         ended: Vec::new(),
         paused: Vec::new(),
@@ -354,6 +357,8 @@ pub async fn accept_restored_ledger(adapters: &Adapters) -> Result<RestoredLedge
     for run in ledger.list_runs(RunFilter::all()).await? {
         restored.runs += 1;
         restored.rows += count_run_rows(ledger, &run).await.unwrap_or(run.recipients);
+        let needs_copies = run.purged_at.is_none() && !run.shared;
+        restored.without_copies += u64::from(needs_copies && ledger.load_copies(&run).await.is_err());
         if !run.live || run.shared || run.progress != RunProgress::Open {
             continue;
         }

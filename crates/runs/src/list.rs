@@ -38,7 +38,7 @@ use campaign_engine::report::{
     RowPreview, find_unknown_results, format_count, format_thousands, load_spending, preview_rows,
 };
 use campaign_ledger::{BudgetScope, Copies, Ledger, NumberFilter, NumberSet, Run, RunFilter};
-use campaign_manifest::{Campaign, CampaignBrief, CampaignPath, Profile, RecipientSource, describe_unopened_list};
+use campaign_manifest::{Campaign, CampaignBrief, CampaignPath, Profile, RecipientSource, describe_list_open_error};
 
 /// The recipient list of a campaign, if it is available.
 #[derive(Clone, Debug)]
@@ -73,12 +73,12 @@ impl CampaignList {
             Self::File(file) => (file.open_file(), file.path()),
             Self::Fetched(list) => (regular_file::open(list.path()), list.place()),
             Self::Copies(copies) => {
-                let unopened_finding = |error| Box::new(describe_unopened_list(copies.place().as_ref(), &error));
-                return Some(copies.open_list().map(DecodedText::from_utf8).map_err(unopened_finding));
+                let open_error = |error| Box::new(describe_list_open_error(copies.place().as_ref(), &error));
+                return Some(copies.open_list().map(DecodedText::from_utf8).map_err(open_error));
             }
             Self::NotFetched(_) => return None,
         };
-        let opened = opened.map_err(|error| Box::new(describe_unopened_list(place, &error)));
+        let opened = opened.map_err(|error| Box::new(describe_list_open_error(place, &error)));
         Some(opened.and_then(|file| decode(file, place, format, hints)))
     }
 
@@ -201,7 +201,7 @@ fn locate_at_key(finding: Finding, campaign: &Campaign) -> Finding {
         Some("file")
     } else if finding.rule == &rules::RECIPIENTS_SHEET {
         Some("sheet")
-    } else if finding.rule == &rules::RECIPIENTS_FORM_OF_ANOTHER {
+    } else if finding.rule == &rules::RECIPIENTS_KEY_MISMATCH {
         ["encoding", "delimiter", "sheet"].into_iter().find(|key| help_names(key))
     } else {
         None

@@ -3,7 +3,7 @@
 use campaign_content::audience::{DecodedText, NumberColumns, PhoneProblem, decode_table};
 use campaign_core::domain::{Phone, Region, Row};
 use campaign_core::finding::{Finding, rules};
-use campaign_manifest::{CampaignPath, describe_unopened_file};
+use campaign_manifest::{CampaignPath, describe_file_open_error};
 
 /// The header of the phone column, if there are no cells that reveal it.
 const DEFAULT_HEADER: &str = "phone";
@@ -26,7 +26,7 @@ pub(super) struct UnreadRows(Vec<(Row, PhoneProblem)>);
 impl NumberFile<'_> {
     fn open(&self) -> Result<DecodedText, Finding> {
         let path = self.file.path();
-        let opened = self.file.open_file().map_err(|error| describe_unopened_file("it", path, &error))?;
+        let opened = self.file.open_file().map_err(|error| describe_file_open_error("it", path, &error))?;
         decode_table(opened, path, self.region).map_err(|finding| *finding)
     }
 

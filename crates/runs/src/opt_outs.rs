@@ -379,7 +379,11 @@ pub(super) fn find_date_header<'h>(headers: impl Iterator<Item = &'h str> + Clon
     DATE_HEADERS.iter().find_map(|known| headers.clone().find(|header| normalize_header(header) == *known))
 }
 
-/// Parses a time. A time without an offset is in `zone`. Returns `None` if the time is invalid or in the future.
+/// The earliest year of an opt-out. An earlier year is a year with two digits, such as `05.03.26`.
+const EARLIEST_YEAR: i16 = 1990;
+
+/// Parses a time. A time without an offset is in `zone`. Returns `None` if the time is invalid, in the future or before
+/// 1990.
 pub(super) fn parse_date(cell: &str, zone: &TimeZone, now: Timestamp) -> Option<Timestamp> {
     let cell = cell.trim();
     let local = || {
@@ -388,7 +392,8 @@ pub(super) fn parse_date(cell: &str, zone: &TimeZone, now: Timestamp) -> Option<
         let local = cell.parse::<DateTime>().ok().or_else(date_time).or_else(date)?;
         zone.to_timestamp(local).ok()
     };
-    cell.parse().ok().or_else(local).filter(|at| *at <= now)
+    let is_plausible = |at: &Timestamp| *at <= now && at.to_zoned(TimeZone::UTC).year() >= EARLIEST_YEAR;
+    cell.parse().ok().or_else(local).filter(is_plausible)
 }
 
 /// Converts to lower case and removes spaces, dashes and other punctuation: `Opt-Out` and `opt_out` become `optout`.
@@ -620,6 +625,10 @@ mod tests {
             ("03/04/2026", None),
             ("31.02.2026", None),
             ("2027-01-01", None),
+            ("05.03.26", None),
+            ("05.03.26 10:00", None),
+            ("5/3/26", None),
+            ("26-03-05", None),
             ("yesterday", None),
             ("380501234567", None),
             ("", None),

@@ -33,7 +33,7 @@ pub type PipedInput = fn() -> Option<Box<dyn Read + Send>>;
 /// Pages about an account that a person can open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccountView {
-    /// The money that is left.
+    /// The remaining balance.
     Balance,
     /// The sender names.
     Senders,

@@ -178,11 +178,10 @@ impl RowChoice {
             RowChoice::Waiting => Ok(None),
             RowChoice::Rows(set) => expand_set(set, run).map(Some),
             RowChoice::File(path) => {
-                let NamedRows { mut rows, by_number } = NamedRows::read(path, run)?;
-                if let Some(line) = match_by_number(ledger, run, &by_number, &mut rows).await? {
-                    let named =
-                        format!("row {} ({}) does not match any message", line.named.0, line.named.1.format_masked());
-                    let (path, row, run) = (path.clone(), line.row, run.name());
+                let NamedRows { mut rows, by_phone } = NamedRows::read(path, run)?;
+                if let Some(line) = match_by_phone(ledger, run, &by_phone, &mut rows).await? {
+                    let named = format!("row {} ({}) does not match any message", line.row, line.phone.format_masked());
+                    let (path, row, run) = (path.clone(), line.file_row, run.name());
                     return Err(DecisionRefusal::ForeignId { path, row, named, run }.into());
                 }
                 Ok(Some(rows))
@@ -196,16 +195,18 @@ impl RowChoice {
 struct NamedRows {
     /// Rows by the identifiers of their messages.
     rows: RoaringBitmap,
-    /// Rows by their number, if the identifier is missing or was shortened.
-    by_number: Vec<RowByNumber>,
+    /// Rows by their phone number, if the identifier is missing or was shortened.
+    by_phone: Vec<RowByPhone>,
 }
 
-/// A line that names a row by its number.
-struct RowByNumber {
-    /// The row in the file.
+/// A line that names a row by its number and the phone number of its recipient.
+struct RowByPhone {
+    /// The row of the file.
+    file_row: Row,
+    /// The row of the run.
     row: Row,
-    /// The row of the run, and the number of its recipient.
-    named: (Row, Phone),
+    /// The recipient's phone number.
+    phone: Phone,
 }
 
 impl NamedRows {
@@ -241,8 +242,8 @@ impl NamedRows {
         let is_shortened = |cell: &str| is_shortened_number(cell) && parse_number(cell).is_none();
         match row.parse().ok().map(Row::new).zip(phone) {
             // Another run might have sent to the same number from the same row.
-            Some(named) if (id.is_empty() || is_shortened(id)) && (run_name.is_empty() || run_name == name) => {
-                self.by_number.push(RowByNumber { row: line, named });
+            Some((row, phone)) if (id.is_empty() || is_shortened(id)) && (run_name.is_empty() || run_name == name) => {
+                self.by_phone.push(RowByPhone { file_row: line, row, phone });
                 Ok(())
             }
             _ if is_shortened(id) || id.is_empty() && is_shortened(to) => {
@@ -268,24 +269,24 @@ fn parse_number(cell: &str) -> Option<u64> {
 
 /// Adds to `rows` the rows whose message was sent to the phone number in a line. Returns the first line that does not
 /// match a sent message.
-async fn match_by_number<'l>(
+async fn match_by_phone<'l>(
     ledger: &dyn Ledger,
     run: &Run,
-    lines: &'l [RowByNumber],
+    lines: &'l [RowByPhone],
     rows: &mut RoaringBitmap,
-) -> Result<Option<&'l RowByNumber>, LedgerError> {
+) -> Result<Option<&'l RowByPhone>, LedgerError> {
     if lines.is_empty() {
         return Ok(None);
     }
-    let mut sent: FxHashMap<Row, Option<Phone>> = lines.iter().map(|line| (line.named.0, None)).collect();
+    let mut sent: FxHashMap<Row, Option<Phone>> = lines.iter().map(|line| (line.row, None)).collect();
     let mut envelopes = EnvelopeReader::new(ledger, run.key);
     while let Some(envelope) = envelopes.next_envelope().await? {
         for row in &envelope.rows {
             sent.entry(row.row).and_modify(|phone| *phone = row.to.phone());
         }
     }
-    let is_match = |line: &&RowByNumber| sent.get(&line.named.0) == Some(&Some(line.named.1));
-    rows.extend(lines.iter().filter(is_match).map(|line| line.named.0.get()));
+    let is_match = |line: &&RowByPhone| sent.get(&line.row) == Some(&Some(line.phone));
+    rows.extend(lines.iter().filter(is_match).map(|line| line.row.get()));
     Ok(lines.iter().find(|line| !is_match(line)))
 }
 

@@ -302,7 +302,15 @@ impl Session {
             Some(_) => true,
         };
         let excluded = all.filter(|row, reason| (!is_sent || [CAPPED, COUNTRY].contains(&reason)) && !keeps_state(row));
-        let not_resent = all.filter(|row, _| keeps_state(row));
+        // A row that was skipped in an earlier retry is not reported again.
+        let was_ordered = |row| {
+            let events = snapshot.as_ref().map(|snapshot| snapshot.states.events());
+            events.is_some_and(|events| {
+                let newest = u32::try_from(now.orders.len()).ok().filter(|number| *number > 0);
+                events.repeats_message_in_doubt(row) || (newest.is_some() && events.next_order(row) == newest)
+            })
+        };
+        let not_resent = all.filter(|row, _| keeps_state(row) && was_ordered(row));
         let skipped_opt_outs = (&opted_out - not_resent.rows()).len();
         Ok(EndedRun {
             run,

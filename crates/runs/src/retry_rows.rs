@@ -81,8 +81,8 @@ impl RejectedRow {
         self.state == RowState::Failed && self.attempt.chain.has_fallback() && !self.refused_at_intake
     }
 
-    /// Whether the row's error contains one of these texts, ignoring case, or no texts are given.
-    fn has_error(&self, texts: &[String]) -> bool {
+    /// Whether the row's error contains one of these texts, ignoring case. Always true if there are no texts.
+    fn matches_errors(&self, texts: &[String]) -> bool {
         let error = self.error.to_lowercase();
         texts.is_empty() || texts.iter().any(|text| error.contains(&text.to_lowercase()))
     }
@@ -265,7 +265,7 @@ impl Session {
         }
         let snapshot = Snapshot::load(ledger, run, false).await?;
         let rejected_rows =
-            self.find_rejected_rows(run, &snapshot).await?.into_iter().filter(|row| row.has_error(&scope.errors));
+            self.find_rejected_rows(run, &snapshot).await?.into_iter().filter(|row| row.matches_errors(&scope.errors));
         let (rows, other_rows): (Vec<RejectedRow>, Vec<RejectedRow>) =
             rejected_rows.partition(|row| row.has_state(&scope.states));
         let mut exclusions = self.find_retry_exclusions(run, runs).await?;
@@ -585,7 +585,12 @@ impl Session {
 
     /// Finds recipients who have a message of the same campaign and edition from another run of this or a later round,
     /// or whom `stop --for-good` cancelled in such a run.
+    ///
+    /// The built-in sandbox forgets everything between runs, so other rehearsals do not matter.
     async fn find_sent_elsewhere(&self, run: &Run, runs: &[Run]) -> Result<SurveyExclusions, Error> {
+        if !run.live {
+            return Ok(SurveyExclusions::default());
+        }
         let is_guarding = |other: &&Run| {
             other.edition == run.edition
                 && run.can_share_recipients(other)

@@ -363,8 +363,8 @@ fn breaker_limits(delivery: &DeliverySettings, destination: &Destination, keep_g
 }
 
 impl RunSender<'_> {
-    /// Plans the further passes over the rows. Returns `None` if the sending hours are unlimited. A rehearsal does not
-    /// wait for windows, except in real time.
+    /// Plans the later passes over the rows. Returns `None` if the sending hours are unlimited, or if the run ignores
+    /// them. A rehearsal ignores them, except in real time.
     ///
     /// # Errors
     /// If the zones of recipients are in a column that the list of the run does not have.
@@ -387,7 +387,7 @@ impl RunSender<'_> {
             selection: SendSelection { hours: Some(Arc::clone(&hours)), ..selection.clone() },
             shards: job.shards.clone(),
         };
-        let restart_feed = Box::new(move |begun: u64| -> FeedFuture { Box::pin(source.clone().open_feed(begun)) });
+        let restart_feed = Box::new(move |sent: u64| -> FeedFuture { Box::pin(source.clone().open_feed(sent)) });
         Ok(Some(SendingPasses { hours, restart_feed, waits: self.terms.waits, limit: selection.limit }))
     }
 }

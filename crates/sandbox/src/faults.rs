@@ -215,9 +215,14 @@ impl GatewayEmulator {
     /// Rejects an operation if a fault applies to one of its recipients.
     pub(crate) fn check_item_faults(&self, item: &RequestItem, origin: OperationOrigin) -> Result<(), OperationError> {
         let (envelope, endpoint) = (origin.envelope.into(), origin.endpoint());
-        let facts = item.phones.iter().map(|phone| MessageFacts { phone: *phone, envelope, endpoint });
-        let error = facts.into_iter().find_map(|facts| decide_item_error(&self.scenario, facts));
-        error.map_or(Ok(()), |error| Err(OperationError::custom(error)))
+        let error = item
+            .phones
+            .iter()
+            .find_map(|phone| decide_item_error(&self.scenario, MessageFacts { phone: *phone, envelope, endpoint }));
+        match error {
+            Some(error) => Err(OperationError::custom(error)),
+            None => Ok(()),
+        }
     }
 }
 

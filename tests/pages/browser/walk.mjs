@@ -134,7 +134,7 @@ async function stopsARun(page, other, origin) {
   check(!FINISHED.includes(await ended), "the run stops");
   await until("a stopped run needs attention", async () => {
     await open(page, `${origin}/`);
-    return (await page.$$eval(".matter", (matters) => matters.map((matter) => matter.textContent).join())).includes("stopped@1");
+    return (await page.$$eval(".attention", (alerts) => alerts.map((alert) => alert.textContent).join())).includes("stopped@1");
   });
 }
 

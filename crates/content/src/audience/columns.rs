@@ -121,6 +121,9 @@ pub(super) fn name_columns(line: &HeaderLine, settings: &ListSettings) -> Column
         match found.find(header) {
             HeaderMatch::Nothing => findings.push(unknown_header(line, name, header)),
             HeaderMatch::Several(columns) => findings.push(ambiguous_header(line, name, header, &columns)),
+            HeaderMatch::Column(column) if let Some(other) = find_same_header(headers, column) => {
+                findings.push(repeated_header(line, [column, other]));
+            }
             HeaderMatch::Column(column) if name == PHONE && phones.contains(&column) => {
                 findings.push(repeated_phone_column(line, column));
             }
@@ -224,7 +227,7 @@ fn title_finding(line: &HeaderLine, column: usize) -> Finding {
 fn phone_in_header_finding(line: &HeaderLine, column: usize) -> Finding {
     Finding::new(&rules::RECIPIENTS_NO_HEADER, "the first row contains a phone number instead of column headers")
         .at(line.header_place(column))
-        .help("add a header row above it, for example `phone,first_name`")
+        .help("add a header row above it, with a name for each column, such as `phone`")
 }
 
 fn unknown_header(line: &HeaderLine, name: &str, header: &str) -> Finding {
@@ -273,6 +276,19 @@ fn ambiguous_header(line: &HeaderLine, name: &str, header: &str, columns: &[usiz
     );
     let finding = Finding::new(&rules::RECIPIENTS_UNKNOWN_COLUMN, message).at(line.header_place(columns[0]));
     finding.help("write the header exactly as in the list")
+}
+
+/// Another column with the same header.
+fn find_same_header(headers: &[String], column: usize) -> Option<usize> {
+    (0..headers.len()).find(|other| *other != column && headers[*other] == headers[column])
+}
+
+fn repeated_header(line: &HeaderLine, columns: [usize; 2]) -> Finding {
+    let [first, second] = columns;
+    let message = format!("columns {} and {} both have the header `{}`", first + 1, second + 1, line.headers[first]);
+    Finding::new(&rules::RECIPIENTS_DUPLICATE_COLUMN, message)
+        .at(line.header_place(second))
+        .help("rename one of the two columns in the file")
 }
 
 /// The finding about a phone column that `columns` lists twice.

@@ -269,7 +269,7 @@ pub(super) fn foreign_format(file: &Path, name: &str, help: Option<&str>) -> Fin
 /// The finding about a workbook for which the key `encoding` or `delimiter` is set.
 pub(super) fn text_key_for_workbook(file: &Path, key: &str) -> Finding {
     file_finding(
-        &rules::RECIPIENTS_FORM_OF_ANOTHER,
+        &rules::RECIPIENTS_KEY_MISMATCH,
         file,
         &format!("is a workbook, but `{key}` applies only to CSV files"),
     )
@@ -277,7 +277,7 @@ pub(super) fn text_key_for_workbook(file: &Path, key: &str) -> Finding {
 }
 
 pub(super) fn sheet_key_for_text_file(file: &Path, sheet: &str) -> Finding {
-    file_finding(&rules::RECIPIENTS_FORM_OF_ANOTHER, file, &format!("is not a workbook, so it has no sheet `{sheet}`"))
+    file_finding(&rules::RECIPIENTS_KEY_MISMATCH, file, &format!("is not a workbook, so it has no sheet `{sheet}`"))
         .help("delete `sheet` under `recipients`, or use a workbook as the list")
 }
 
@@ -288,7 +288,7 @@ pub(super) fn utf32_encoding(file: &Path) -> Finding {
 
 /// The finding about a declared encoding that is wrong, because the file certainly has the encoding `found`.
 pub(super) fn wrong_encoding(file: &Path, declared: &str, found: &str) -> Finding {
-    file_finding(&rules::RECIPIENTS_FORM_OF_ANOTHER, file, &format!("is encoded in {found}, not in {declared}"))
+    file_finding(&rules::RECIPIENTS_KEY_MISMATCH, file, &format!("is encoded in {found}, not in {declared}"))
         .help("delete `encoding` under `recipients`; the encoding is detected automatically")
 }
 

@@ -85,6 +85,8 @@ impl NumberColumns {
         let first = match found {
             Some(found) => Some(found.column),
             None if sample.is_empty() => find_number_header(),
+            // The only column is the phone column, even if few of its cells are numbers.
+            None if headers.len() == 1 && find_number_header().is_some() => Some(0),
             None => find_columns(&headers, DEFAULT_HEADER).first().copied(),
         };
         let Some(first) = first else { return Ok(None) };

@@ -204,7 +204,7 @@ pub enum PhoneProblem {
     #[error("no phone number")]
     Empty,
     /// The cell contains several numbers.
-    #[error("more than one number in the cell; give each a row of its own")]
+    #[error("more than one number in the cell; put each in a column of its own")]
     Several,
     /// A spreadsheet wrote the number in scientific notation.
     #[error(

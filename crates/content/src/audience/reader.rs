@@ -401,6 +401,12 @@ mod tests {
             (national, &[], "recipients-phone-column", "`region: UA`"),
             (swapped, &[], "recipients-phone-column", "`columns: { phone: \"mobile\" }`"),
             ("phone,a,a\n1,2,3\n", &[], "recipients-duplicate-column", "rename one of the two columns"),
+            (
+                "phone,state,state\n380501234567,on,off\n",
+                &[("status", "state")],
+                "recipients-duplicate-column",
+                "rename one of the two columns",
+            ),
             (swapped, &[("phone", "mobile")], "recipients-duplicate-column", "`columns: { other_phone: \"phone\" }`"),
             (
                 list,
@@ -408,7 +414,7 @@ mod tests {
                 "recipients-duplicate-column",
                 "keep one of the names",
             ),
-            ("+380501234567,Olena\n+380671234567,Ivan\n", &[], "recipients-no-header", "`phone,first_name`"),
+            ("+380501234567,Olena\n+380671234567,Ivan\n", &[], "recipients-no-header", "such as `phone`"),
             ("phone,name\n", &[], "recipients-empty", "add a row"),
             ("phone,name\n\n,\n", &[], "recipients-empty", "add a row"),
         ] {

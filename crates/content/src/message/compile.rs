@@ -47,7 +47,7 @@ pub fn compile_messages(
             name: text.name.clone(),
             segments: TextSegments::parse(&text.source, names),
         },
-        None => MessagePiece::Constant(FilledText { filled: text.source.clone(), plain: None }),
+        None => MessagePiece::Constant(FilledText { rendered: text.source.clone(), plain: None }),
     };
     let (content, texts) = number_texts(content, piece);
     let (context, cells) = (shared_context(names, &needs), TemplateCells::from_needs(names, &needs));

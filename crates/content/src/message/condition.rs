@@ -41,12 +41,16 @@ pub struct RowFilter<'c> {
 /// # Errors
 /// All problems of the expression, each at its location in the expression.
 pub fn compile_condition(expression: &NamedTemplate, names: &TemplateNames) -> Result<Condition, Vec<TextProblem>> {
-    // Cells are compared in composed form (NFC). A header in decomposed form keeps its own spelling.
+    // Cells are compared in composed form (NFC). If the composed expression does not compile, for example because a
+    // header is in decomposed form, the expression is compiled as written.
     let source = compose_accents(&expression.source);
-    let composed = (source != expression.source).then(|| {
-        compile_source(&NamedTemplate { name: expression.name.clone(), source: source.into_owned() }, names).ok()
-    });
-    composed.flatten().map_or_else(|| compile_source(expression, names), Ok)
+    if source != expression.source {
+        let composed = NamedTemplate { name: expression.name.clone(), source: source.into_owned() };
+        if let Ok(condition) = compile_source(&composed, names) {
+            return Ok(condition);
+        }
+    }
+    compile_source(expression, names)
 }
 
 fn compile_source(expression: &NamedTemplate, names: &TemplateNames) -> Result<Condition, Vec<TextProblem>> {

@@ -462,7 +462,8 @@ impl<'j> NameChecker<'j> {
                 None
             }
             [_, ..] => {
-                Some(NameProblem::new(&rules::NAME_CLASH, format!("several columns have the header `{header}`"), None))
+                let help = Some("rename one of these columns in the list".to_owned());
+                Some(NameProblem::new(&rules::NAME_CLASH, format!("several columns have the header `{header}`"), help))
             }
         }
     }

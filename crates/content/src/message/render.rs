@@ -91,13 +91,13 @@ impl<'m> Renderer<'m> {
             match &text.piece {
                 MessagePiece::Constant(_) => {}
                 MessagePiece::Template { segments: Some(segments), name, .. } => {
-                    if !segments.fill(row, &field, &mut filled.filled) {
+                    if !segments.fill(row, &field, &mut filled.rendered) {
                         return Err(RenderError::TooLong { text: name.clone() });
                     }
                 }
                 MessagePiece::Template { key, name, segments: None } => {
-                    let text = fill_template(&messages.tera, key, context, buffer);
-                    filled.filled = text.map_err(|error| to_render_error(&error, name, messages))?;
+                    let rendered = fill_template(&messages.tera, key, context, buffer);
+                    filled.rendered = rendered.map_err(|error| to_render_error(&error, name, messages))?;
                 }
             }
         }
@@ -269,19 +269,19 @@ pub struct FilledMessage<'r> {
 /// A rendered text, and its final form if something is replaced in it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FilledText {
-    pub(super) filled: String,
+    pub(super) rendered: String,
     pub(super) plain: Option<String>,
 }
 
 impl FilledText {
     /// The text in its final form, after the author's replacements.
     pub(super) fn sent_text(&self) -> &str {
-        self.plain.as_deref().unwrap_or(&self.filled)
+        self.plain.as_deref().unwrap_or(&self.rendered)
     }
 
     /// Applies the replacements that the author requested for this field.
     pub(super) fn make_plain<T>(&mut self, stage: &Stage<T>, field: &ChannelField) {
-        self.plain = match stage.outgoing_text(field, &self.filled) {
+        self.plain = match stage.outgoing_text(field, &self.rendered) {
             Cow::Owned(plain) => Some(plain),
             Cow::Borrowed(_) => None,
         };
@@ -312,7 +312,7 @@ impl<'r> FilledMessage<'r> {
 
     /// The content for all channels.
     pub fn content(self) -> MessageContent<Cow<'r, str>> {
-        let text = |place: &usize| self.texts.get(*place).map_or("", |text| text.filled.as_str());
+        let text = |place: &usize| self.texts.get(*place).map_or("", |text| text.rendered.as_str());
         let mut content = self.messages.content.map_texts(|place| Cow::Borrowed(text(place)));
         content.stages.iter_mut().for_each(Stage::make_plain);
         content

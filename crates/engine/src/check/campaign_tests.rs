@@ -9,7 +9,7 @@ use campaign_content::audience::{Chunk, ListHeader, RecordRef, ValidNumber};
 use campaign_content::message::find_mentions;
 use campaign_core::calendar::Occurrence;
 use campaign_core::domain::{
-    Channel, MessageContent, NamedTemplate, Phone, Stage, find_country, format_count, measure_sms,
+    Channel, MessageContent, NamedTemplate, Phone, Stage, choose_plural, find_country, format_count, measure_sms,
 };
 use campaign_core::finding::{Finding, Rule, SourceLocation, join_names, rules};
 use campaign_ledger::{COUNTRY, RowState};
@@ -313,7 +313,10 @@ impl TestedCampaign<'_> {
             let (row, first) = rows.first_key_value()?;
             let others = match rows.len() as u64 - 1 {
                 0 => String::new(),
-                more => format!(" (and {} of {} fail)", format_count(more, "more row"), chosen.len()),
+                more => {
+                    let fail = choose_plural(more, "fails", "fail");
+                    format!(" (and {} of {} {fail})", format_count(more, "more row"), chosen.len())
+                }
             };
             let message = prefix_test_name(test, &format!("in row {row}, {}{others}", first.message));
             let help = format!("`preview --rows {row}` shows the message");

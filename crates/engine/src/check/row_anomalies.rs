@@ -70,7 +70,7 @@ const NEGATIVE_WORDS: [&str; 10] = ["false", "no", "0", "n", "off", "ні", "н�
 /// the text of a comparison is not checked for a near match.
 const MAX_WORD_BYTES: usize = 24;
 
-/// An anomaly of a row.
+/// Something in a row that is probably a mistake: a suspicious cell, or a visible flaw in the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RowAnomaly {
     /// The message contains this placeholder for a missing value.

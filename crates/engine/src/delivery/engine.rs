@@ -256,7 +256,7 @@ impl Engine {
             Ok(SubmissionEnd::OptOutsUnknown(reason)) => {
                 Stop { is_local: true, ..Stop::new(StopKind::Inconsistent, reason) }
             }
-            Ok(SubmissionEnd::Refused(Permit::Lost)) => not_owner_stop(),
+            Ok(SubmissionEnd::Refused(Permit::Lost)) => lease_lost_stop(),
             Ok(SubmissionEnd::Refused(_)) => requested_stop(),
             Err(error) => ledger_stop(&error),
         };
@@ -401,7 +401,7 @@ impl Engine {
         result.rejected.iter().for_each(|(message, _)| self.reported.add_known_rejection(message.row));
         match self.submitter.record_late_rejections(number, &result.rejected).await {
             Ok(Ownership::Held) => self.tally.shift_state(RowState::Queued, RowState::Failed, result.rejected.len()),
-            Ok(Ownership::Lost) => return Err(not_owner_stop()),
+            Ok(Ownership::Lost) => return Err(lease_lost_stop()),
             Err(error) => return Err(ledger_stop(&error)),
         }
         Ok(())
@@ -466,7 +466,7 @@ fn requested_stop() -> Stop {
     Stop::new(StopKind::StopRequested, "asked to stop")
 }
 
-fn not_owner_stop() -> Stop {
+fn lease_lost_stop() -> Stop {
     Stop::new(StopKind::LeaseLost, "another process has taken over the run")
 }
 
@@ -523,8 +523,9 @@ impl Engine {
         }
     }
 
-    /// Waits until skipped rows can be sent, and starts another pass. Returns false if there is no other pass: no rows
-    /// are left, the limit is reached, or all sending ends first.
+    /// Waits until skipped rows can be sent, and starts another pass, or records a stop if the run may not wait.
+    /// Returns false if nothing more is to be sent: no rows are left, the limit is reached, or the sending deadline
+    /// comes before the next opening.
     async fn begin_next_pass(&mut self) -> bool {
         let Some(passes) = self.submitter.context.passes.clone() else { return false };
         let left = self.tally.counts().get(RowState::Planned);

@@ -397,6 +397,9 @@ const DATE_TIME_FORMATS: [&str; 6] = [
 /// Formats of a date without a time.
 const DATE_FORMATS: [&str; 2] = ["%Y-%m-%d", "%d.%m.%Y"];
 
+/// The earliest year of a purchase. An earlier year is a year with two digits, such as `29.11.26`.
+const EARLIEST_YEAR: i16 = 1990;
+
 /// The time of a purchase: an instant, or a whole day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PurchaseTime {
@@ -406,9 +409,13 @@ pub(super) struct PurchaseTime {
 
 impl PurchaseTime {
     /// Parses RFC 3339, or a local date in `zone`, with or without a time: `2026-12-01 10:00`, `01.12.2026`. A
-    /// date without a time covers the whole day.
+    /// date without a time covers the whole day. Returns `None` if the time is invalid or before 1990.
     pub(super) fn parse(cell: &str, zone: &TimeZone) -> Option<Self> {
-        let cell = cell.trim();
+        Self::parse_any(cell.trim(), zone).filter(|time| time.first.to_zoned(zone.clone()).year() >= EARLIEST_YEAR)
+    }
+
+    /// Parses a time in any year.
+    fn parse_any(cell: &str, zone: &TimeZone) -> Option<Self> {
         if let Ok(at) = cell.parse::<Timestamp>() {
             return Some(Self { first: at, last: at });
         }
@@ -532,7 +539,7 @@ mod purchases_tests {
             let read = PurchaseTime::parse(cell, &kyiv()).map(|moment| moment.first.to_string());
             assert_eq!(read.as_deref(), Some("2026-12-01T08:00:00Z"), "{cell:?}");
         }
-        for cell in ["", "12/01/2026", "soon", "2026-13-01", "45000", "10:00"] {
+        for cell in ["", "12/01/2026", "01.12.26", "01.12.26 10:00", "soon", "2026-13-01", "45000", "10:00"] {
             assert_eq!(PurchaseTime::parse(cell, &kyiv()), None, "{cell:?}");
         }
     }

@@ -287,7 +287,7 @@ impl ResultsTarget {
 /// names no run.
 pub(super) fn read_run_name(file: &CampaignPath) -> Option<String> {
     let mut head = Vec::new();
-    // The header can be long, and the first row follows it.
+    // 2 MiB contain the first row even after a very long header.
     open_text(file).ok()?.take(1 << 21).read_to_end(&mut head).ok()?;
     let delimiter = detect_delimiter(&head)?;
     let mut results = csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(head.as_slice());

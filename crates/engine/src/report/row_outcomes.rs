@@ -216,7 +216,8 @@ pub struct Amendment {
 
 /// A reader of the records of a run's rows, in ascending order.
 ///
-/// Rows are sent in list order except for retries, so few requests overlap a row, and memory holds only those.
+/// Except for retries, rows are sent in list order, so the ranges of only a few envelopes contain a row. Only those
+/// envelopes are kept in memory.
 pub struct RowRecords<'a> {
     ledger: &'a dyn Ledger,
     run: RunId,

@@ -84,8 +84,8 @@ impl RowIndex {
         rows.into_iter().map(Row::new).collect()
     }
 
-    /// The first of at most `limit` rows in a state (or in any state) that precede row `before`. `None` if there are no
-    /// such rows.
+    /// The first row of the page that ends just before row `before`: of the nearest `limit` preceding rows in a state
+    /// (or in any state), the earliest. `None` if no row precedes it.
     pub fn find_page_start(&self, state: Option<RowState>, before: Row, limit: usize) -> Option<Row> {
         let within = |set: &RoaringBitmap| set.range(..before.get()).rev().take(limit).collect::<Vec<u32>>();
         let mut rows: Vec<u32> = self.matching_sets(state).flat_map(within).collect();

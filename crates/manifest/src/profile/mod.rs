@@ -85,7 +85,7 @@ pub struct Profile {
     pub opt_out_errors: Vec<String>,
     /// The proxy for requests.
     pub proxy: Option<String>,
-    /// The account of the rate limit and the guard: the host, unless the profile defines it.
+    /// The account to which the rate limit and the guard apply: the host, unless the profile names an account.
     pub account: String,
     /// The price of a message by channel, in the account's currency; for SMS, the price of a part.
     pub prices: Vec<(Channel, MessagePrice)>,

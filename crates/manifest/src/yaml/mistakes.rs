@@ -197,13 +197,29 @@ impl<'t> ErrorPosition<'t> {
         let finding =
             Finding::new(&rules::YAML_INDENTATION, "the indentation of this line does not match any line above it");
         let help = match self.find_line_above() {
-            Some(previous) if !previous.opens => {
+            // Aligning a key with the lines of a text would make it part of the text.
+            Some(previous) if !previous.opens && !self.is_after_block_text() => {
                 let (key, spaces) = (previous.key, previous.column);
                 format!("{ALIGN_HELP}; to align with `{key}`, use {spaces} spaces")
             }
             _ => ALIGN_HELP.to_owned(),
         };
         (finding.help(help), self.trimmed_line())
+    }
+
+    /// Whether the line above is in a text of several lines, which begins after `key: |` or `key: >`.
+    fn is_after_block_text(&self) -> bool {
+        let mut text_indent = None;
+        for line in self.text[..self.line.start].lines().filter(|line| !line.trim().is_empty()) {
+            let indent = line.len() - line.trim_start_matches(' ').len();
+            if text_indent.is_some_and(|opener| indent > opener) {
+                continue;
+            }
+            let value = line.split_once(": ").or_else(|| line.split_once("- ")).map_or("", |(_, value)| value.trim());
+            let is_opener = value.starts_with(['|', '>']) && value.len() <= 3;
+            text_indent = is_opener.then_some(indent);
+        }
+        text_indent.is_some()
     }
 
     /// The last non-empty line above the line with the error.
@@ -411,6 +427,20 @@ mod tests {
             let found = find_texts(text);
             assert!(found.len() == 1 && found[0].0 == at && found[0].1.contains(message), "{text:?}: {found:?}");
         }
+    }
+
+    #[test]
+    fn key_after_a_block_text_is_not_aligned_with_the_text() {
+        let explain = |text: &str| {
+            let position = ErrorPosition::new(text, text.find("where").expect("a key"));
+            position.explain_indentation().0.help.expect("a remedy")
+        };
+        let channels = "channels:\n  - sms:\n      message: ";
+        assert_eq!(explain(&format!("{channels}|\n       20% off\n  where: city\n")), ALIGN_HELP);
+        let help = explain(&format!("{channels}Hello\n     where: city\n"));
+        assert!(help.ends_with("to align with `message`, use 6 spaces"), "{help}");
+        let help = explain(&format!("{channels}>-\n       20% off\n      signature: OlenaCo\n     where: city\n"));
+        assert!(help.ends_with("to align with `signature`, use 6 spaces"), "{help}");
     }
 
     #[test]

@@ -147,7 +147,7 @@ fn starter_tests(column: Option<&str>) -> String {
     let rows_line = append_comment("    each: 50", "random rows from the list");
     format!(
         "  - name: {name}\n    given: {test_cells}\n    expect: {{ sms: {expect} }}\n  \
-         - name: no SMS is too long or has a gap\n{rows_line}    expect: {{ sms: {{ max_parts: 2, matches: '^[^{{}}]*$' }} }}\n"
+         - name: no SMS is too long or has a placeholder\n{rows_line}    expect: {{ sms: {{ max_parts: 2, matches: '^[^{{}}]*$' }} }}\n"
     )
 }
 

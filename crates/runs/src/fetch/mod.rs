@@ -80,7 +80,7 @@ pub async fn fetch_list(inputs: &Arc<Inputs>, context: FetchContext<'_>) -> Resu
             fetch_with_timeout(url::fetch_from_url(source, create_spool(context)?), source.timeout).await
         }
         RecipientSource::Command(source) => {
-            let hidden = list_secret_variables(inputs, context.profiles);
+            let hidden = list_secret_variables(inputs, context.profiles)?;
             fetch_with_timeout(command::fetch_from_command(source, &hidden, create_spool(context)?), source.timeout)
                 .await
         }
@@ -135,8 +135,11 @@ fn unfetched_list_error(inputs: &Inputs, failed: FetchError) -> Error {
 
 /// The names of environment variables that contain secrets of profiles and notifications. They are hidden from list
 /// commands.
-fn list_secret_variables(inputs: &Inputs, profiles: &Profiles) -> Vec<String> {
-    let gateways = profiles.load(Some(&inputs.campaign.file)).unwrap_or_default();
+///
+/// # Errors
+/// If the profiles file cannot be read: then it is unknown which variables contain secrets.
+fn list_secret_variables(inputs: &Inputs, profiles: &Profiles) -> Result<Vec<String>, Error> {
+    let gateways = profiles.load(Some(&inputs.campaign.file))?;
     let profile_secrets = gateways.profiles().iter().flat_map(|profile| {
         let hook_secrets = profile.hook.iter().flat_map(|hook| &hook.secrets);
         std::iter::once(&profile.api_key).chain(hook_secrets).cloned().collect::<Vec<SecretSource>>()
@@ -151,7 +154,7 @@ fn list_secret_variables(inputs: &Inputs, profiles: &Profiles) -> Vec<String> {
         SecretSource::Env(name) => Some(name),
         SecretSource::File(_) => None,
     });
-    named.collect()
+    Ok(named.collect())
 }
 
 /// Redacts a secret in a text from another program.

@@ -364,13 +364,14 @@ mod tests {
     #[tokio::test]
     async fn duplicate_account_key_is_rejected() {
         let accounts = vec![
-            AccountSettings { key: Some("sandbox".into()), ..AccountSettings::default() },
-            AccountSettings::default(),
+            AccountSettings { key: Some("s3cret-key".into()), ..AccountSettings::default() },
+            AccountSettings { key: Some("s3cret-key".into()), ..AccountSettings::default() },
         ];
         let scenario = Arc::new(Scenario { accounts, ..Scenario::default() });
         let error =
             Sandbox::start(SandboxSettings { scenario, ..SandboxSettings::default() }).await.err().expect("refused");
-        assert!(error.to_string().contains("different `key`"), "{error}");
+        let error = error.to_string();
+        assert!(error.contains("different `key`") && !error.contains("s3cret"), "{error}");
     }
 
     #[tokio::test]

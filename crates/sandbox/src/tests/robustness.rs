@@ -110,8 +110,8 @@ enum Mutation {
     Byte(Index, u8),
     /// Ends the body at this index.
     Cut(Index),
-    /// Repeats the following bytes.
-    Twice(Index),
+    /// Appends a copy of the bytes from this index to the end.
+    RepeatedTail(Index),
     /// Replaces a value, before the body is serialized.
     Replaced(Index, Value),
 }
@@ -120,7 +120,7 @@ fn any_mutation() -> impl Strategy<Value = Mutation> {
     prop_oneof![
         1 => (any::<Index>(), any::<u8>()).prop_map(|(place, byte)| Mutation::Byte(place, byte)),
         1 => any::<Index>().prop_map(Mutation::Cut),
-        1 => any::<Index>().prop_map(Mutation::Twice),
+        1 => any::<Index>().prop_map(Mutation::RepeatedTail),
         6 => (any::<Index>(), any_json()).prop_map(|(place, value)| Mutation::Replaced(place, value)),
     ]
 }
@@ -165,7 +165,7 @@ fn apply_mutations(mut body: Value, mutations: &[Mutation]) -> Vec<u8> {
                 bytes.splice(at..(at + 1).min(bytes.len()), [*byte]);
             }
             Mutation::Cut(at) => bytes.truncate(place(at)),
-            Mutation::Twice(at) => bytes.extend_from_within(place(at)..),
+            Mutation::RepeatedTail(at) => bytes.extend_from_within(place(at)..),
             Mutation::Replaced(..) => {}
         }
     }

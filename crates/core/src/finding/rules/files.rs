@@ -245,7 +245,7 @@ define_rules! {
         example: ["recipients: { file: list.pdf }"],
         fix: "save the list as a workbook (.xlsx), or as CSV in UTF-8",
     }
-    pub error RECIPIENTS_FORM_OF_ANOTHER = "recipients-form-of-another" {
+    pub error RECIPIENTS_KEY_MISMATCH = "recipients-form-of-another" {
         cause: "A key does not apply to this list type. It was probably meant for another file.",
         example: ["recipients: { file: list.csv, sheet: Clients }     # CSV has no sheets"],
         fix: "remove the key; the format is detected automatically",

@@ -567,12 +567,19 @@ impl Gateway for SimulatedGateway {
             let exchange = self.wait_for_answer(self.platform.answer_statuses(&numbers)).await;
             let mut answers = read_status_answers(ids, &exchange, &RedactingReader::new(""));
             let is_blind = matches!(self.plan.oracle, StatusOracle::KnowsAll | StatusOracle::DeniesAll);
-            if self.mistake == Some(Mistake::BlindStatusTrusted) && is_blind && answers.len() > 1 {
-                answers[0] = StatusAnswer::Denied(String::new());
-                answers[1] =
-                    StatusAnswer::Known { status: Status::Delivered, msg_id: None, channel: None, updated: None };
+            if self.mistake == Some(Mistake::BlindStatusTrusted) && is_blind {
+                distinguish_answers(&mut answers);
             }
             answers
         })
+    }
+}
+
+/// Changes two equal answers of a gateway that says the same about every message, so that the gateway seems to know its
+/// messages: one message is denied, and another is delivered.
+fn distinguish_answers(answers: &mut [StatusAnswer]) {
+    if let [one, other, ..] = answers {
+        *one = StatusAnswer::Denied(String::new());
+        *other = StatusAnswer::Known { status: Status::Delivered, msg_id: None, channel: None, updated: None };
     }
 }

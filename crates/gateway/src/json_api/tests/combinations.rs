@@ -125,10 +125,10 @@ fn odd_lists() -> Vec<String> {
         accepted_item(999),
         rejected_item(r#""No route""#),
     ];
-    let nameless = |success| item(Some(success), Some(r#""No route""#), r#"{"msg_id":null}"#);
-    let others = [
-        nameless("true"),
-        nameless("false"),
+    let item_without_id = |success| item(Some(success), Some(r#""No route""#), r#"{"msg_id":null}"#);
+    let odd_items = [
+        item_without_id("true"),
+        item_without_id("false"),
         rejected_item(r#"" Not enough money ""#),
         item(Some("true"), None, r#"{"phone":380501234501}"#),
         item(Some("true"), None, r#"{"phone":"380501234599","id":102}"#),
@@ -140,7 +140,7 @@ fn odd_lists() -> Vec<String> {
         r#"[true,{"id":102,"msg_id":7,"parts":1}]"#.to_owned(),
         "[true,[102,7,1]]".to_owned(),
     ];
-    let all: Vec<&String> = items.iter().chain(&others).collect();
+    let all: Vec<&String> = items.iter().chain(&odd_items).collect();
     let mut bodies = vec![list_answer(&[])];
     for first in &all {
         bodies.push(list_answer(&[(*first).clone()]));

@@ -1,4 +1,4 @@
-//! Comparison with another YAML reader (libyaml's, by serde_yaml): the same files give the same values.
+//! Comparison with serde_yaml, a YAML reader based on libyaml. Apart from known differences, both give the same values.
 
 use std::thread;
 

@@ -85,10 +85,10 @@ fn sample_view(template: &str, cell: &str) -> Json {
             "periods": [{ "name": "today", "tiles": [{ "name": "sent", "value": cell, "note": cell, "class": "tile-bad" }] }],
             "sending": [{ "name": cell, "path": "/runs/sale@1", "rehearsal": true, "length": "40.0%", "percent": cell,
                 "progress": cell }],
-            "matters": [{ "class": "bad", "text": cell, "english": cell, "path": "/runs/sale@1" }], "more_matters": 2,
+            "alerts": [{ "class": "bad", "text": cell, "english": cell, "path": "/runs/sale@1" }], "more_alerts": 2,
             "next": [due], "runs": [line],
             "activity": { "chart": sample_columns(cell), "rows": [{ "day": cell, "counts": [1] }], "uncounted": 1 },
-            "orders": [{ "at": cell, "by": cell, "order": "stop", "of": cell, "outcome": "refused" }],
+            "actions": [{ "at": cell, "by": cell, "action": "stop", "target": cell, "outcome": "refused" }],
         },
         "runs": {
             "groups": [{ "runs": [line, line], "more": 3, "more_path": "/runs?campaign=sale" }],

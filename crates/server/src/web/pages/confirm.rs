@@ -176,16 +176,16 @@ pub(super) async fn confirm_reconcile(mut request: PageRequest, Path(name): Path
 pub(super) async fn confirm_pause(request: PageRequest, Path(name): Path<String>) -> Response {
     let words = request.words();
     let texts = [words.say("confirm.pause-title"), words.say("confirm.pause"), words.say("pages.pause")];
-    confirm_schedule_order(&request, &name, "pause", texts).await
+    confirm_schedule_action(&request, &name, "pause", texts).await
 }
 
 pub(super) async fn confirm_resume(request: PageRequest, Path(name): Path<String>) -> Response {
     let words = request.words();
     let texts = [words.say("confirm.resume-title"), words.say("confirm.resume"), words.say("pages.resume")];
-    confirm_schedule_order(&request, &name, "resume", texts).await
+    confirm_schedule_action(&request, &name, "resume", texts).await
 }
 
-async fn confirm_schedule_order(
+async fn confirm_schedule_action(
     request: &PageRequest,
     name: &str,
     order: &str,

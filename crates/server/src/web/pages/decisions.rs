@@ -1,6 +1,6 @@
 //! Actions of the dashboard, and the log of who ordered them.
 //!
-//! The log gets a line before an order is executed, and another with its outcome. It contains no complete phone
+//! The log gets a line before an action is executed, and another with its outcome. It contains no complete phone
 //! numbers.
 
 use std::collections::HashSet;
@@ -40,14 +40,14 @@ pub(super) async fn stop_run(
 ) -> Response {
     let result = async {
         let run = request.find_run(&name).await?;
-        let (order, ledger) = (new_order_record(&request, "stop", run.name()), request.pages.adapters.ledger.clone());
+        let (action, ledger) = (new_action_record(&request, "stop", run.name()), request.pages.adapters.ledger.clone());
         let nothing_to_do = |stopping: &bool| (!stopping).then_some("the run is not being sent");
         let stop = async move { campaign_runs::stop_run(ledger.as_ref(), &run).await };
-        let stopping = execute_order(&request, order, stop, nothing_to_do).await?;
+        let stopping = execute_action(&request, action, stop, nothing_to_do).await?;
         Ok(format!("/runs/{}?done={}", encode_path_segment(&name), if stopping { "stop" } else { "not-sending" }))
     };
     let result = result.await;
-    request.respond_to_order(result)
+    request.respond_to_action(result)
 }
 
 /// Records a decision about rows in doubt.
@@ -74,17 +74,17 @@ pub(super) async fn resolve_rows(
         check_typed_count(&request, &run, &rows, typed).await?;
         let reason = fields.get("why").map(|reason| reason.chars().take(MAX_REASON_LENGTH).collect());
         let by = request.visitor.name.clone();
-        let order = new_order_record(&request, fields.get("decision").unwrap_or_default(), run.name());
+        let action = new_action_record(&request, fields.get("decision").unwrap_or_default(), run.name());
         let resolution = Resolution { rows, decision, by, why: reason, duplicates: typed };
         let (adapters, key) = (request.pages.adapters.clone(), run.key);
         let resolve = async move { campaign_runs::resolve_doubts(&adapters, run, &resolution).await };
-        execute_order(&request, order, resolve, |_| None).await?;
+        execute_action(&request, action, resolve, |_| None).await?;
         request.pages.run_watcher.invalidate(key);
         let row = fields.get("row").map(|row| format!("/rows/{}", encode_path_segment(row))).unwrap_or_default();
         Ok(format!("/runs/{}{row}?done=resolve", encode_path_segment(&name)))
     };
     let result = result.await;
-    request.respond_to_order(result)
+    request.respond_to_action(result)
 }
 
 /// Checks that the user typed the number of affected rows, even for the decision `sent`, for which `campaign resolve`
@@ -117,7 +117,7 @@ pub(super) async fn pause_schedule(
     DecisionForm(VerifiedForm { request, .. }): DecisionForm,
 ) -> Response {
     let result = execute_schedule_order(&request, &name, "pause", ScheduleOrder::Pause).await;
-    request.respond_to_order(result)
+    request.respond_to_action(result)
 }
 
 /// Resumes a schedule. Occurrences during the pause are skipped.
@@ -127,7 +127,7 @@ pub(super) async fn resume_schedule(
 ) -> Response {
     let since = request.pages.now();
     let result = execute_schedule_order(&request, &name, "resume", ScheduleOrder::Resume { since }).await;
-    request.respond_to_order(result)
+    request.respond_to_action(result)
 }
 
 async fn execute_schedule_order(
@@ -139,7 +139,7 @@ async fn execute_schedule_order(
     find_schedule(request.ledger(), name).await?.ok_or(PageError::Unknown)?;
     let (adapters, schedule) = (request.pages.adapters.clone(), name.to_owned());
     let change = async move { apply_schedule_order(&adapters, &schedule, order).await };
-    execute_order(request, new_order_record(request, word, name.to_owned()), change, |()| None).await?;
+    execute_action(request, new_action_record(request, word, name.to_owned()), change, |()| None).await?;
     Ok(format!("/schedules?done={word}"))
 }
 
@@ -148,19 +148,19 @@ pub(super) async fn suppress_number(DecisionForm(VerifiedForm { request, fields 
     let result = async {
         let phone = parse_phone(fields.get("phone").unwrap_or_default())?;
         let reason = fields.get("why").map(|text| text.chars().take(MAX_REASON_LENGTH).collect());
-        let order = new_order_record(&request, "suppress", phone.format_masked());
+        let action = new_action_record(&request, "suppress", phone.format_masked());
         let terms = OptOutTerms { reason, by: Some(request.visitor.name.clone()), ..OptOutTerms::default() };
         let (ledger, now) = (request.pages.adapters.ledger.clone(), request.pages.now());
         let suppress = async move { campaign_runs::add_opt_out(ledger.as_ref(), phone, &terms, now).await };
         let nothing_to_do = |(_, additions): &(OptOut, Additions)| {
             (additions.added == 0).then_some("the number is already on the list")
         };
-        let (_, additions) = execute_order(&request, order, suppress, nothing_to_do).await?;
+        let (_, additions) = execute_action(&request, action, suppress, nothing_to_do).await?;
         request.pages.opt_outs.invalidate().await;
         Ok(format!("/opt-outs?done={}", if additions.added > 0 { "suppress" } else { "suppressed" }))
     };
     let result = result.await;
-    request.respond_to_order(result)
+    request.respond_to_action(result)
 }
 
 /// Removes a phone number from the suppression list. The user types the number of entries of the phone number, as shown
@@ -174,16 +174,16 @@ pub(super) async fn remove_opt_out(DecisionForm(VerifiedForm { request, fields }
         if entries > 0 && parse_typed_count(&fields) != Some(entries) {
             return Err(PageError::InvalidInput(InvalidInput::Entries { entries }));
         }
-        let order = new_order_record(&request, "unsuppress", phone.format_masked());
+        let action = new_action_record(&request, "unsuppress", phone.format_masked());
         let ledger = request.pages.adapters.ledger.clone();
         let remove = async move { remove_opt_outs(ledger.as_ref(), phone, &terms).await };
         let nothing_to_do = |removed: &Vec<OptOut>| removed.is_empty().then_some("the number is not on the list");
-        let removed = execute_order(&request, order, remove, nothing_to_do).await?;
+        let removed = execute_action(&request, action, remove, nothing_to_do).await?;
         request.pages.opt_outs.invalidate().await;
         Ok(format!("/opt-outs?done={}", if removed.is_empty() { "not-listed" } else { "unsuppress" }))
     };
     let result = result.await;
-    request.respond_to_order(result)
+    request.respond_to_action(result)
 }
 
 /// Asks the gateway about the rows in doubt of a run.
@@ -194,14 +194,14 @@ pub(super) async fn reconcile_run(
     let result = async {
         let run = request.find_run(&name).await?;
         LedgerError::refuse_purged(&run)?;
-        let (order, adapters, key) =
-            (new_order_record(&request, "reconcile", run.name()), request.pages.adapters.clone(), run.key);
+        let (action, adapters, key) =
+            (new_action_record(&request, "reconcile", run.name()), request.pages.adapters.clone(), run.key);
         let reconcile = async move { campaign_runs::reconcile_run(&adapters, run).await };
         let nothing_to_do = |ended: &ReconciledRun| {
             let Reconciliation { found, failed, not_found, unresolved, .. } = ended.reconciliation;
             (found + failed + not_found + unresolved == 0).then_some("the gateway reported nothing new")
         };
-        let executed = execute_order(&request, order, reconcile, nothing_to_do);
+        let executed = execute_action(&request, action, reconcile, nothing_to_do);
         // At a low rate, a large number of inquiries takes a long time. The action continues, and the page shows its
         // result later.
         let result = match tokio::time::timeout(RECONCILE_TIMEOUT, executed).await {
@@ -212,7 +212,7 @@ pub(super) async fn reconcile_run(
         Ok(format!("/runs/{}?done={result}", encode_path_segment(&name)))
     };
     let result = result.await;
-    request.respond_to_order(result)
+    request.respond_to_action(result)
 }
 
 /// Parses a phone number in international format, with or without `+`.
@@ -227,38 +227,38 @@ pub(super) fn parse_typed_count(fields: &FormFields) -> Option<u64> {
     fields.get("count").and_then(|count| count.replace([' ', '\u{a0}', '\u{202f}'], "").parse().ok())
 }
 
-/// Creates the record of a new order by the visitor.
-pub(super) fn new_order_record(request: &PageRequest, order: &str, target: String) -> OrderRecord {
-    OrderRecord::new(request.pages.now(), request.visitor.name.clone(), order, target)
+/// Creates the record of a new action by the visitor.
+pub(super) fn new_action_record(request: &PageRequest, action: &str, target: String) -> ActionRecord {
+    ActionRecord::new(request.pages.now(), request.visitor.name.clone(), action, target)
 }
 
-/// Records an order, executes it and records its outcome, even if the browser disconnects. The server waits for the
-/// order to finish before it shuts down.
+/// Records an action, executes it and records its outcome, even if the browser disconnects. The server waits for the
+/// action to finish before it shuts down.
 ///
-/// `nothing_to_do` returns a reason if the executed order changed nothing.
-pub(super) async fn execute_order<T: Send + 'static>(
+/// `nothing_to_do` returns a reason if the executed action changed nothing.
+pub(super) async fn execute_action<T: Send + 'static>(
     request: &PageRequest,
-    order: OrderRecord,
+    action: ActionRecord,
     work: impl Future<Output = Result<T, campaign_runs::Error>> + Send + 'static,
     nothing_to_do: impl Fn(&T) -> Option<&'static str> + Send + 'static,
 ) -> Result<T, PageError> {
-    let orders = request.pages.orders.clone();
+    let log = request.pages.action_log.clone();
     let executed = request.pages.actions.spawn(async move {
-        tracing::info!("{} requested on the dashboard: {} {}", order.by, order.order, order.of);
-        record_order(&orders, order.clone()).await?;
+        tracing::info!("{} requested on the dashboard: {} {}", action.by, action.action, action.target);
+        record_action(&log, action.clone()).await?;
         let (result, ended) = match work.await {
             Ok(result) => {
                 let unchanged = nothing_to_do(&result);
-                let outcome = unchanged.map_or(OrderOutcome::Done, |_| OrderOutcome::Unchanged);
-                (Ok(result), order.with_outcome(outcome, unchanged))
+                let outcome = unchanged.map_or(ActionOutcome::Done, |_| ActionOutcome::Unchanged);
+                (Ok(result), action.with_outcome(outcome, unchanged))
             }
             Err(error) => {
-                let outcome = if is_failure(&error) { OrderOutcome::Failed } else { OrderOutcome::Refused };
+                let outcome = if is_failure(&error) { ActionOutcome::Failed } else { ActionOutcome::Refused };
                 let (refusal, reason) = PageError::from_error_with_reason(error);
-                (Err(refusal), order.with_outcome(outcome, Some(&reason)))
+                (Err(refusal), action.with_outcome(outcome, Some(&reason)))
             }
         };
-        if let Err(PageError::Failed(problem)) = record_order(&orders, ended).await {
+        if let Err(PageError::Failed(problem)) = record_action(&log, ended).await {
             tracing::warn!("cannot record the outcome of an action: {problem}");
         }
         result
@@ -267,58 +267,60 @@ pub(super) async fn execute_order<T: Send + 'static>(
     executed.map_err(|error| PageError::Failed(format!("an action ended unexpectedly; this is a bug: {error}")))?
 }
 
-/// Whether this error means that the order failed and might have been executed. All other errors mean that the order
+/// Whether this error means that the action failed and might have been executed. All other errors mean that the action
 /// was refused.
 fn is_failure(error: &campaign_runs::Error) -> bool {
     matches!(error, campaign_runs::Error::Storage(_) | campaign_runs::Error::Internal(_))
         || matches!(error, campaign_runs::Error::Ledger(error) if !matches!(error, LedgerError::Purged { .. }))
 }
 
-/// Adds a line to the log of orders.
-async fn record_order(orders: &OrderLog, order: OrderRecord) -> Result<(), PageError> {
-    let orders = orders.clone();
-    Ok(run_blocking(move || orders.append(&order)).await??)
+/// Adds a line to the log of actions.
+async fn record_action(log: &ActionLog, action: ActionRecord) -> Result<(), PageError> {
+    let log = log.clone();
+    Ok(run_blocking(move || log.append(&action)).await??)
 }
 
-/// An order in the log.
+/// An action in the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct OrderRecord {
-    /// The time at which the order was given.
+pub(super) struct ActionRecord {
+    /// The time at which the action was requested.
     pub(super) at: Timestamp,
     /// The name of the visitor.
     pub(super) by: String,
-    /// The action.
-    pub(super) order: String,
-    /// The subject: a run, a schedule or a masked number.
-    pub(super) of: String,
-    /// The identifier that all lines of an order share; `None` in lines of earlier versions.
+    /// The kind of action.
+    #[serde(rename = "order")]
+    pub(super) action: String,
+    /// What the action applies to: a run, a schedule or a masked number.
+    #[serde(rename = "of")]
+    pub(super) target: String,
+    /// The identifier that all lines of an action share; `None` in lines of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) id: Option<String>,
     /// The outcome; `None` in lines of earlier versions, which were written before it was known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) outcome: Option<OrderOutcome>,
-    /// The reason the order changed nothing or failed.
+    pub(super) outcome: Option<ActionOutcome>,
+    /// The reason the action changed nothing or failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) reason: Option<String>,
 }
 
-/// The outcome of an order.
+/// The outcome of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum OrderOutcome {
-    /// The order is about to be executed. If no other line follows, the order's outcome is unknown.
+pub(super) enum ActionOutcome {
+    /// The action is about to be executed. If no other line follows, the action's outcome is unknown.
     Begun,
-    /// The order was executed.
+    /// The action was executed.
     Done,
     /// There was nothing to do.
     Unchanged,
-    /// The rules of the command do not allow the order. Nothing was done.
+    /// The rules of the command do not allow the action. Nothing was done.
     Refused,
-    /// The ledger or a file failed. The order might have been executed.
+    /// The ledger or a file failed. The action might have been executed.
     Failed,
 }
 
-impl OrderOutcome {
+impl ActionOutcome {
     /// The name of the outcome in the log and in the translations.
     pub(super) fn word(self) -> &'static str {
         match self {
@@ -331,59 +333,59 @@ impl OrderOutcome {
     }
 }
 
-impl OrderRecord {
-    /// Creates the record of an order that is about to be executed.
-    pub(super) fn new(at: Timestamp, by: String, order: &str, target: String) -> Self {
-        let (id, outcome) = (Some(format!("{:016x}", rand::random::<u64>())), Some(OrderOutcome::Begun));
-        Self { at, by, order: order.to_owned(), of: target, id, outcome, reason: None }
+impl ActionRecord {
+    /// Creates the record of an action that is about to be executed.
+    pub(super) fn new(at: Timestamp, by: String, action: &str, target: String) -> Self {
+        let (id, outcome) = (Some(format!("{:016x}", rand::random::<u64>())), Some(ActionOutcome::Begun));
+        Self { at, by, action: action.to_owned(), target, id, outcome, reason: None }
     }
 
     /// Returns a copy of the record with an outcome and a shortened reason.
-    pub(super) fn with_outcome(&self, outcome: OrderOutcome, reason: Option<&str>) -> Self {
+    pub(super) fn with_outcome(&self, outcome: ActionOutcome, reason: Option<&str>) -> Self {
         let reason = reason.map(|reason| reason.split_whitespace().collect::<Vec<_>>().join(" "));
         let reason = reason.map(|reason| reason.chars().take(MAX_REASON_LENGTH).collect());
         Self { outcome: Some(outcome), reason, ..self.clone() }
     }
 }
 
-/// The log file of orders.
+/// The log file of actions.
 #[derive(Clone, Debug)]
-pub(super) struct OrderLog(PathBuf);
+pub(super) struct ActionLog(PathBuf);
 
-impl OrderLog {
+impl ActionLog {
     /// Returns the log in a state folder.
     pub(super) fn in_state_folder(state: &Path) -> Self {
         Self(state.join("orders.jsonl"))
     }
 
-    /// Appends an order to the log.
+    /// Appends an action to the log.
     ///
     /// # Errors
-    /// If the order cannot be written. It must not be executed in that case.
-    pub(super) fn append(&self, order: &OrderRecord) -> io::Result<()> {
-        let mut line = serde_json::to_vec(order)?;
+    /// If the action cannot be written. It must not be executed in that case.
+    pub(super) fn append(&self, action: &ActionRecord) -> io::Result<()> {
+        let mut line = serde_json::to_vec(action)?;
         line.push(b'\n');
         let mut file = private::open_file(&self.0, ExistingFile::Append)?;
         file.write_all(&line)?;
         file.sync_all()
     }
 
-    /// Reads the latest orders, newest first, with the outcome of each order if it is known. Unreadable lines are
+    /// Reads the latest actions, newest first, with the outcome of each action if it is known. Unreadable lines are
     /// skipped.
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub(super) fn read_latest(&self, limit: usize) -> io::Result<Vec<OrderRecord>> {
+    pub(super) fn read_latest(&self, limit: usize) -> io::Result<Vec<ActionRecord>> {
         let bytes = match fs::read(&self.0) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             read => read?,
         };
         let text = String::from_utf8_lossy(&bytes);
-        let lines = text.lines().rev().filter_map(|line| serde_json::from_str::<OrderRecord>(line).ok());
+        let lines = text.lines().rev().filter_map(|line| serde_json::from_str::<ActionRecord>(line).ok());
         let mut ended = HashSet::new();
-        // The line with the outcome comes after the first line of an order, so reading backwards finds it first.
-        let orders = lines.filter(|order| order.id.as_ref().is_none_or(|id| ended.insert(id.clone())));
-        Ok(orders.take(limit).collect())
+        // The line with the outcome comes after the first line of an action, so reading backwards finds it first.
+        let actions = lines.filter(|action| action.id.as_ref().is_none_or(|id| ended.insert(id.clone())));
+        Ok(actions.take(limit).collect())
     }
 }
 
@@ -391,39 +393,39 @@ impl OrderLog {
 mod tests {
     use super::*;
 
-    fn test_order(target: &str) -> OrderRecord {
-        OrderRecord::new(Timestamp::UNIX_EPOCH, "Olha".to_owned(), "stop", target.to_owned())
+    fn test_action(target: &str) -> ActionRecord {
+        ActionRecord::new(Timestamp::UNIX_EPOCH, "Olha".to_owned(), "stop", target.to_owned())
     }
 
     #[test]
-    fn latest_orders_are_listed_first_with_their_outcomes() {
+    fn latest_actions_are_listed_first_with_their_outcomes() {
         let folder = tempfile::tempdir().unwrap();
-        let orders = OrderLog::in_state_folder(folder.path());
-        assert_eq!(orders.read_latest(2).unwrap(), []);
-        let [first, second, third] = ["a@1", "b@1", "c@1"].map(test_order);
-        let refused_order = first.with_outcome(OrderOutcome::Refused, Some("another process\n  sends it"));
-        let done_order = second.with_outcome(OrderOutcome::Done, None);
-        for line in [&first, &refused_order, &second, &done_order, &third] {
-            orders.append(line).unwrap();
+        let actions = ActionLog::in_state_folder(folder.path());
+        assert_eq!(actions.read_latest(2).unwrap(), []);
+        let [first, second, third] = ["a@1", "b@1", "c@1"].map(test_action);
+        let refused_action = first.with_outcome(ActionOutcome::Refused, Some("another process\n  sends it"));
+        let done_action = second.with_outcome(ActionOutcome::Done, None);
+        for line in [&first, &refused_action, &second, &done_action, &third] {
+            actions.append(line).unwrap();
         }
-        assert_eq!(orders.read_latest(2).unwrap(), [third.clone(), done_order.clone()]);
-        assert_eq!(orders.read_latest(9).unwrap(), [third, done_order.clone(), refused_order.clone()]);
-        assert_eq!(refused_order.reason.as_deref(), Some("another process sends it"));
-        let mut damaged = fs::read(&orders.0).unwrap();
+        assert_eq!(actions.read_latest(2).unwrap(), [third.clone(), done_action.clone()]);
+        assert_eq!(actions.read_latest(9).unwrap(), [third, done_action.clone(), refused_action.clone()]);
+        assert_eq!(refused_action.reason.as_deref(), Some("another process sends it"));
+        let mut damaged = fs::read(&actions.0).unwrap();
         let last = damaged.iter().rposition(|byte| *byte == b'{').unwrap();
         damaged[last] = 0xff;
-        fs::write(&orders.0, damaged).unwrap();
-        assert_eq!(orders.read_latest(9).unwrap(), [done_order, refused_order], "the other lines are read");
+        fs::write(&actions.0, damaged).unwrap();
+        assert_eq!(actions.read_latest(9).unwrap(), [done_action, refused_action], "the other lines are read");
     }
 
     #[test]
-    fn orders_from_earlier_versions_have_no_outcome() {
+    fn actions_from_earlier_versions_have_no_outcome() {
         let folder = tempfile::tempdir().unwrap();
-        let orders = OrderLog::in_state_folder(folder.path());
+        let actions = ActionLog::in_state_folder(folder.path());
         let line = r#"{"at":"1970-01-01T00:00:00Z","by":"Olha","order":"stop","of":"a@1"}"#;
-        fs::write(&orders.0, format!("{line}\n{line}\n")).unwrap();
-        let latest = orders.read_latest(9).unwrap();
+        fs::write(&actions.0, format!("{line}\n{line}\n")).unwrap();
+        let latest = actions.read_latest(9).unwrap();
         assert_eq!(latest.len(), 2);
-        assert!(latest.iter().all(|order| order.outcome.is_none()));
+        assert!(latest.iter().all(|action| action.outcome.is_none()));
     }
 }

@@ -46,7 +46,7 @@ use activity::ActivityCache;
 use caches::{CampaignTraitsCache, ListedFiguresCache, RowIndexCache, RunWatcher};
 use campaign_engine::delivery::Interrupt;
 use campaign_runs::Adapters;
-use decisions::OrderLog;
+use decisions::ActionLog;
 use opt_outs::OptOutCache;
 use request::PageRequest;
 
@@ -64,7 +64,7 @@ pub struct Pages {
     adapters: Adapters,
     run_list: Arc<RunListCache>,
     visitors: Visitors,
-    orders: OrderLog,
+    action_log: ActionLog,
     run_watcher: Arc<RunWatcher>,
     indexes: RowIndexCache,
     traits: CampaignTraitsCache,
@@ -98,7 +98,7 @@ impl Pages {
     ) -> Arc<Self> {
         Arc::new(Self {
             visitors: Visitors::in_state_folder(&adapters.state),
-            orders: OrderLog::in_state_folder(&adapters.state),
+            action_log: ActionLog::in_state_folder(&adapters.state),
             run_watcher: Arc::new(RunWatcher::new(Arc::clone(&adapters.ledger))),
             indexes: RowIndexCache::default(),
             traits: CampaignTraitsCache::default(),

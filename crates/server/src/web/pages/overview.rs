@@ -9,7 +9,7 @@ use serde::Serialize;
 use tokio::time::timeout;
 
 use super::activity::{ActivityView, MoneySums, RecentActivity};
-use super::decisions::OrderOutcome;
+use super::decisions::{ActionOutcome, ActionRecord};
 use super::page_error::PageError;
 use super::request::PageRequest;
 use super::run::done_message;
@@ -28,9 +28,9 @@ const SHOWN_SENDING: usize = 6;
 /// The maximum number of next occurrences to show.
 const SHOWN_OCCURRENCES: usize = 6;
 /// The maximum number of recent actions to show.
-const SHOWN_ORDERS: usize = 10;
-/// The maximum number of matters to show.
-const SHOWN_MATTERS: usize = 12;
+const SHOWN_ACTIONS: usize = 10;
+/// The maximum number of alerts to show.
+const SHOWN_ALERTS: usize = 12;
 /// The time for which the page waits for the time left of a run that is being sent, for replies and for opt-outs.
 const READING_TIMEOUT: Duration = Duration::from_millis(200);
 /// The age up to which a run that stopped needs attention.
@@ -50,14 +50,14 @@ struct OverviewPageView {
     /// Today and the last seven days.
     periods: Vec<PeriodView>,
     sending: Vec<SendingView>,
-    matters: Vec<Matter>,
-    /// The number of further matters.
-    more_matters: usize,
+    alerts: Vec<Alert>,
+    /// The number of further alerts.
+    more_alerts: usize,
     next: Vec<NextOccurrence>,
     /// Deliveries per day by channel; `None` while they are still being counted.
     activity: Option<ActivityView>,
     runs: Vec<RunLine>,
-    orders: Vec<OrderLine>,
+    actions: Vec<ActionLine>,
 }
 
 /// The figures of the runs that started in a period.
@@ -90,9 +90,9 @@ struct SendingView {
     progress: String,
 }
 
-/// A matter that needs attention.
+/// Something that needs attention.
 #[derive(Serialize)]
-struct Matter {
+struct Alert {
     /// `bad`, `warn` or `note`.
     class: &'static str,
     text: String,
@@ -102,13 +102,20 @@ struct Matter {
 }
 
 #[derive(Serialize)]
-struct OrderLine {
+struct ActionLine {
     at: String,
     by: String,
-    order: String,
-    of: String,
-    /// `None` in orders of earlier versions.
+    action: String,
+    target: String,
+    /// `None` in records of earlier versions.
     outcome: Option<&'static str>,
+}
+
+impl ActionLine {
+    fn new(request: &PageRequest, record: ActionRecord) -> Self {
+        let ActionRecord { at, by, action, target, outcome, id: _, reason: _ } = record;
+        Self { at: request.format_moment(at), by, action, target, outcome: outcome.map(ActionOutcome::word) }
+    }
 }
 
 pub(super) async fn show_overview(mut request: PageRequest) -> Response {
@@ -135,20 +142,20 @@ async fn build_view(request: &mut PageRequest) -> Result<OverviewPageView, PageE
         timeout(READING_TIMEOUT, request.pages.opt_outs.read_opt_out_days(&ledger, now)),
     );
     let (activity, replies) = (activity?, replies.ok().transpose()?.flatten());
-    let mut matters = find_matters(request, &list, &schedules, activity.as_deref()).await?;
-    matters.extend(replies.and_then(|replies| replies_matter(request, replies.all)));
+    let mut alerts = find_alerts(request, &list, &schedules, activity.as_deref()).await?;
+    alerts.extend(replies.and_then(|replies| replies_alert(request, replies.all)));
     if let Ok(Err(error)) = opt_outs {
-        matters.push(opt_outs_matter(request, error)?);
+        alerts.push(opt_outs_alert(request, error)?);
     }
-    matters.sort_by_key(|matter| matter.class != "bad");
-    let more_matters = matters.len().saturating_sub(SHOWN_MATTERS);
-    matters.truncate(SHOWN_MATTERS);
+    alerts.sort_by_key(|alert| alert.class != "bad");
+    let more_alerts = alerts.len().saturating_sub(SHOWN_ALERTS);
+    alerts.truncate(SHOWN_ALERTS);
     let mut runs = Vec::with_capacity(latest.len());
     for view in latest {
         runs.push(RunLine::load(request, view).await?);
     }
-    let orders = request.pages.orders.clone();
-    let orders = run_blocking(move || orders.read_latest(SHOWN_ORDERS)).await??;
+    let log = request.pages.action_log.clone();
+    let actions = run_blocking(move || log.read_latest(SHOWN_ACTIONS)).await??;
     Ok(OverviewPageView {
         done: done_message(request),
         reading,
@@ -157,21 +164,12 @@ async fn build_view(request: &mut PageRequest) -> Result<OverviewPageView, PageE
             .map(|(name, days)| period_view(request, &list, activity.as_deref(), name, days))
             .into(),
         sending: load_sending_views(request, &list).await,
-        matters,
-        more_matters,
+        alerts,
+        more_alerts,
         next: next_occurrences(request, &schedules, SHOWN_OCCURRENCES),
         activity: activity.map(|activity| activity.to_view(request)),
         runs,
-        orders: orders
-            .into_iter()
-            .map(|order| OrderLine {
-                at: request.format_moment(order.at),
-                by: order.by,
-                order: order.order,
-                of: order.of,
-                outcome: order.outcome.map(OrderOutcome::word),
-            })
-            .collect(),
+        actions: actions.into_iter().map(|record| ActionLine::new(request, record)).collect(),
     })
 }
 
@@ -242,69 +240,69 @@ async fn load_sending_views(request: &PageRequest, list: &RunList) -> Vec<Sendin
 }
 
 /// Finds what needs attention in runs, schedules and budgets.
-async fn find_matters(
+async fn find_alerts(
     request: &PageRequest,
     list: &RunList,
     schedules: &[ScheduleView],
     activity: Option<&RecentActivity>,
-) -> Result<Vec<Matter>, PageError> {
+) -> Result<Vec<Alert>, PageError> {
     let (words, now) = (request.words(), request.pages.now());
-    let mut matters = Vec::new();
+    let mut alerts = Vec::new();
     for view in list.views.iter().filter(|view| is_regular(&view.run)) {
-        matters.extend(doubt_matter(request, view));
-        matters.extend(stopped_matter(request, view, now));
+        alerts.extend(doubt_alert(request, view));
+        alerts.extend(stopped_alert(request, view, now));
     }
     for schedule in schedules {
-        matters.extend(schedule_matter(request, schedule));
+        alerts.extend(schedule_alert(request, schedule));
     }
     if let Some(activity) = activity {
         for budget in activity.tight_budgets() {
             let text = words.say_with(
-                "matter.budget",
+                "alert.budget",
                 &[("name", &budget.run), ("what", &budget.format_used(words)), ("all", &budget.format_limit(words))],
             );
-            matters.push(Matter { class: "warn", text, english: None, path: run_path(&budget.run) });
+            alerts.push(Alert { class: "warn", text, english: None, path: run_path(&budget.run) });
         }
     }
     for view in find_runs_without_receipts(list, now).await? {
-        let text = words.say_with("matter.receipts", &[("name", &view.run.name())]);
-        matters.push(Matter { class: "warn", text, english: None, path: run_path(&view.run.name()) });
+        let text = words.say_with("alert.receipts", &[("name", &view.run.name())]);
+        alerts.push(Alert { class: "warn", text, english: None, path: run_path(&view.run.name()) });
     }
-    Ok(matters)
+    Ok(alerts)
 }
 
-fn replies_matter(request: &PageRequest, replies: usize) -> Option<Matter> {
-    let text = request.words().count("matter.replies", replies as u64, &[]);
-    (replies > 0).then(|| Matter { class: "warn", text, english: None, path: "/replies".to_owned() })
+fn replies_alert(request: &PageRequest, replies: usize) -> Option<Alert> {
+    let text = request.words().count("alert.replies", replies as u64, &[]);
+    (replies > 0).then(|| Alert { class: "warn", text, english: None, path: "/replies".to_owned() })
 }
 
 /// Reports a damaged suppression list.
 ///
 /// # Errors
 /// If the ledger cannot be read at all.
-fn opt_outs_matter(request: &PageRequest, error: LedgerError) -> Result<Matter, PageError> {
+fn opt_outs_alert(request: &PageRequest, error: LedgerError) -> Result<Alert, PageError> {
     if !error.concerns_records() {
         return Err(error.into());
     }
-    let (text, english) = (request.words().say("matter.opt-outs").to_owned(), Some(error.describe_damage()));
-    Ok(Matter { class: "bad", text, english, path: "/opt-outs".to_owned() })
+    let (text, english) = (request.words().say("alert.opt-outs").to_owned(), Some(error.describe_damage()));
+    Ok(Alert { class: "bad", text, english, path: "/opt-outs".to_owned() })
 }
 
-fn doubt_matter(request: &PageRequest, view: &RunView) -> Option<Matter> {
+fn doubt_alert(request: &PageRequest, view: &RunView) -> Option<Alert> {
     let doubt = MessageSums::from_counts(&view.counts).doubt;
     if doubt == 0 || view.run.purged_at.is_some() {
         return None;
     }
     let name = view.run.name();
-    let text = request.words().count("matter.doubt", doubt, &[("name", &name)]);
-    Some(Matter { class: "bad", text, english: None, path: format!("{}#run-doubt", run_path(&name)) })
+    let text = request.words().count("alert.doubt", doubt, &[("name", &name)]);
+    Some(Alert { class: "bad", text, english: None, path: format!("{}#run-doubt", run_path(&name)) })
 }
 
-fn stopped_matter(request: &PageRequest, view: &RunView, now: Timestamp) -> Option<Matter> {
+fn stopped_alert(request: &PageRequest, view: &RunView, now: Timestamp) -> Option<Alert> {
     let name = view.run.name();
     let text = match view.status {
-        RunStatus::Stopped(_) => request.words().say_with("matter.stopped", &[("name", &name)]),
-        RunStatus::Interrupted => request.words().say_with("matter.interrupted", &[("name", &name)]),
+        RunStatus::Stopped(_) => request.words().say_with("alert.stopped", &[("name", &name)]),
+        RunStatus::Interrupted => request.words().say_with("alert.interrupted", &[("name", &name)]),
         _ => return None,
     };
     let last = view.run.ended_at.unwrap_or(view.run.began_at);
@@ -312,26 +310,26 @@ fn stopped_matter(request: &PageRequest, view: &RunView, now: Timestamp) -> Opti
         return None;
     }
     let english = view.status.reason().map(str::to_owned);
-    Some(Matter { class: "bad", text, english, path: run_path(&name) })
+    Some(Alert { class: "bad", text, english, path: run_path(&name) })
 }
 
-fn schedule_matter(request: &PageRequest, schedule: &ScheduleView) -> Option<Matter> {
+fn schedule_alert(request: &PageRequest, schedule: &ScheduleView) -> Option<Alert> {
     let words = request.words();
     let name = [("name", schedule.name.as_str())];
     let (text, english) = match (&schedule.state, &schedule.skipped) {
         (ScheduleStatus::Damaged(problem), _) => {
-            (words.say_with("matter.schedule-damaged", &name), Some(problem.clone()))
+            (words.say_with("alert.schedule-damaged", &name), Some(problem.clone()))
         }
-        (ScheduleStatus::Changed(_), _) => (words.say_with("matter.schedule-changed", &name), None),
+        (ScheduleStatus::Changed(_), _) => (words.say_with("alert.schedule-changed", &name), None),
         (_, Some(skipped)) => {
             let at = skipped.occurrence.local_time();
             let when = request.format_moment_in(at.time_zone(), at.timestamp());
-            let text = words.say_with("matter.skipped", &[("name", &schedule.name), ("when", &when)]);
+            let text = words.say_with("alert.skipped", &[("name", &schedule.name), ("when", &when)]);
             (text, Some(skipped.record.why.clone()))
         }
         _ => return None,
     };
-    Some(Matter { class: "bad", text, english, path: "/schedules".to_owned() })
+    Some(Alert { class: "bad", text, english, path: "/schedules".to_owned() })
 }
 
 /// Finds the live runs that began a while ago and expect delivery receipts, but have not received any.
@@ -346,7 +344,7 @@ async fn find_runs_without_receipts(list: &RunList, now: Timestamp) -> Result<Ve
             && !view.run.is_shared_single_run()
             && view.run.purged_at.is_none()
     };
-    let silent: Vec<&RunView> = list.views.iter().filter(is_silent).take(SHOWN_MATTERS).collect();
+    let silent: Vec<&RunView> = list.views.iter().filter(is_silent).take(SHOWN_ALERTS).collect();
     let runs: Vec<_> = silent.iter().map(|view| view.run.clone()).collect();
     let needs_receipts =
         run_blocking(move || runs.iter().map(|run| wants_receipts(run, now)).collect::<Vec<_>>()).await?;

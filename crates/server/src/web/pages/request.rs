@@ -402,7 +402,7 @@ impl PageRequest {
     }
 
     /// Responds to an action with a redirect to a confirmation, or with an error page.
-    pub(super) fn respond_to_order(&self, result: Result<String, PageError>) -> Response {
+    pub(super) fn respond_to_action(&self, result: Result<String, PageError>) -> Response {
         match result {
             Ok(page) => Redirect::to(&page).into_response(),
             Err(refusal) => self.render_error_page(self.words().say("pages.action-failed"), refusal),
@@ -446,12 +446,12 @@ impl FromRequest<Arc<Pages>> for VerifiedForm {
     async fn from_request(request: Request, pages: &Arc<Pages>) -> Result<Self, Response> {
         let (mut parts, body) = request.into_parts();
         let request = PageRequest::from_request_parts(&mut parts, pages).await?;
-        let reject_foreign = || request.respond_to_order(Err(PageError::ForeignRequest));
+        let reject_foreign = || request.respond_to_action(Err(PageError::ForeignRequest));
         if !pages.is_same_origin(&parts.headers) {
             return Err(reject_foreign());
         }
         let read = tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, MAX_FORM_BYTES)).await;
-        let Ok(Ok(body)) = read else { return Err(request.respond_to_order(Err(PageError::UnreadableForm))) };
+        let Ok(Ok(body)) = read else { return Err(request.respond_to_action(Err(PageError::UnreadableForm))) };
         let fields = FormFields::parse(&body);
         let token = fields.get("form").unwrap_or_default();
         if !bool::from(token.as_bytes().ct_eq(request.csrf_token.as_bytes())) {
@@ -468,7 +468,7 @@ impl FromRequest<Arc<Pages>> for DecisionForm {
         let form = VerifiedForm::from_request(request, pages).await?;
         match form.request.visitor.decides {
             true => Ok(Self(form)),
-            false => Err(form.request.respond_to_order(Err(PageError::NoPermission))),
+            false => Err(form.request.respond_to_action(Err(PageError::NoPermission))),
         }
     }
 }

@@ -308,7 +308,7 @@ enum LivePageEvent {
 pub(super) async fn stream_run(mut request: PageRequest, Path(name): Path<String>, headers: HeaderMap) -> Response {
     let run = match request.find_run(&name).await {
         Ok(run) => run,
-        Err(refusal) => return request.respond_to_order(Err(refusal)),
+        Err(refusal) => return request.respond_to_action(Err(refusal)),
     };
     let Ok(permit) = Arc::clone(&request.pages.live_pages).try_acquire_owned() else {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
@@ -531,7 +531,7 @@ impl ExportFormat {
 pub(super) async fn export_rows(mut request: PageRequest, Path(name): Path<String>) -> Response {
     match open_export(&mut request, &name).await {
         Ok(response) => response,
-        Err(refusal) => request.respond_to_order(Err(refusal)),
+        Err(refusal) => request.respond_to_action(Err(refusal)),
     }
 }
 

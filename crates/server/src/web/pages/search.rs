@@ -95,7 +95,7 @@ async fn respond_to_search(mut request: PageRequest, run: Option<String>, query:
         None => find_anywhere(&mut request, query).await,
     };
     match found {
-        Ok(SearchOutcome::Page(path)) => request.respond_to_order(Ok(path)),
+        Ok(SearchOutcome::Page(path)) => request.respond_to_action(Ok(path)),
         Ok(SearchOutcome::Results(view)) => request.respond("pages/search.html", Ok(view)),
         Err(PageError::InvalidInput(_)) => {
             let view = SearchPageView { searched: true, invalid: true, ..SearchPageView::default() };

@@ -16,7 +16,7 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::Notify;
 
-use super::decisions::{execute_order, new_order_record, parse_typed_count};
+use super::decisions::{execute_action, new_action_record, parse_typed_count};
 use super::page_error::{InvalidInput, PageError};
 use super::request::{DecisionForm, PageRequest, VerifiedForm, encode_path_segment};
 use super::rows::{NumbersLink, translate_reason};
@@ -159,7 +159,7 @@ pub(super) async fn retry_run(
         let run = find_run_to_retry(&mut request, &name).await?;
         let messages = parse_typed_count(&fields).ok_or(PageError::InvalidInput(InvalidInput::Messages))?;
         let confirmed = ConfirmedRetry { messages, by: request.visitor.name.clone() };
-        let order = new_order_record(&request, "retry", run.name());
+        let order = new_action_record(&request, "retry", run.name());
         let (sending_began, key) = (Arc::new(Notify::new()), run.key);
         let signal = Arc::clone(&sending_began);
         let observer = move |event| {
@@ -172,7 +172,7 @@ pub(super) async fn retry_run(
         let retry = async move { campaign_runs::send_confirmed_retry(adapters, &run, confirmed, interrupt).await };
         // The order continues after the response; its outcome is in the action log.
         let result = tokio::select! {
-            ended = execute_order(&request, order, retry, |_| None) => ended.map(|_| "retry")?,
+            ended = execute_action(&request, order, retry, |_| None) => ended.map(|_| "retry")?,
             () = sending_began.notified() => "retry",
             () = tokio::time::sleep(BEGIN_TIMEOUT) => "retry-preparing",
         };
@@ -180,7 +180,7 @@ pub(super) async fn retry_run(
         Ok(format!("/runs/{}?done={result}", encode_path_segment(&name)))
     };
     let result = result.await;
-    request.respond_to_order(result)
+    request.respond_to_action(result)
 }
 
 /// Finds the run to retry. Rehearsals can be retried only on the command line.
@@ -285,9 +285,9 @@ pub(super) async fn send_test(
             return Err(PageError::InvalidInput(InvalidInput::Recipients));
         }
         let (adapters, interrupt) = (request.pages.adapters.clone(), request.pages.sending.subscribe());
-        let (order, ordered) = (new_order_record(&request, "test", run.name()), RequestedTest { row, recipients });
+        let (order, ordered) = (new_action_record(&request, "test", run.name()), RequestedTest { row, recipients });
         let send = async move { campaign_runs::send_requested_test(adapters, &run, ordered, interrupt).await };
-        let sent = execute_order(&request, order, send, |_: &Vec<EndedSingle>| None);
+        let sent = execute_action(&request, order, send, |_: &Vec<EndedSingle>| None);
         // The order continues after the response; its outcome is in the action log.
         let Ok(sent) = tokio::time::timeout(SEND_TIMEOUT, sent).await else {
             return Ok(format!("{}?done=testing", run_path(&name)));
@@ -298,7 +298,7 @@ pub(super) async fn send_test(
         Ok(format!("/runs/{page}?done=test"))
     };
     let result = result.await;
-    request.respond_to_order(result)
+    request.respond_to_action(result)
 }
 
 /// Finds the run whose campaign is tested. Fails if the server has no test numbers.

@@ -71,7 +71,9 @@ fn skip_reasons() -> Vec<String> {
     let list_reasons = [ALREADY_SENT, MIGHT_BE_SENT, REJECTED_IN_RUN, DUPLICATE, EXCLUDED, HOLDOUT, FILTERED];
     let consent_reasons = [NO_CONSENT, CONSENT_EXPIRED];
     let ledger_reasons = [OPTED_OUT, CAPPED, COUNTRY, CANCELLED, CANCELLED_EARLIER, EXPIRED, REPLACED];
-    let fixed = list_reasons.into_iter().chain(consent_reasons).chain(ledger_reasons);
+    // Ledgers of earlier versions contain this reason.
+    let earlier_reasons = ["more than one number in the cell; give each a row of its own"];
+    let fixed = list_reasons.into_iter().chain(consent_reasons).chain(ledger_reasons).chain(earlier_reasons);
     fixed.map(str::to_owned).chain(PhoneProblem::ALL.map(|problem| problem.to_string())).collect()
 }
 
