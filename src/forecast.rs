@@ -17,7 +17,7 @@ const MAX_REASONS: usize = 12;
 const LABEL_WIDTH: usize = 10;
 /// The minimum width of a message.
 const MIN_MESSAGE_WIDTH: usize = 20;
-/// The maximum width of a reason that determines the alignment of the others.
+/// The maximum width of the column of reasons. A longer reason is not aligned.
 const REASON_WIDTH: usize = 44;
 
 /// Adds the heading of a section.

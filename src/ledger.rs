@@ -272,7 +272,7 @@ fn describe_restored_ledger(context: &Context, restored: &RestoredLedger) -> Res
     }
     if *forgotten > 0 {
         text += &format!(
-            "  erased again: {}, because `campaign forget` had erased this data before\n",
+            "  erased again: {}, because `campaign forget` had erased them before\n",
             format_count(*forgotten, "recipient")
         );
     }

@@ -222,6 +222,9 @@ async fn confirm_cancellation(context: &Context, run: &Run, cancellation: &Cance
     if run.live {
         prompt.add_note("A later `run` of the same edition skips these recipients, unless you pass `--again`.");
     }
+    if cancellation.kept > 0 {
+        prompt.add_note(&describe_kept_rows(cancellation.kept));
+    }
     if cancellation.is_sending {
         prompt.add_note(
             "The run is still sending: requests in flight are completed first, so fewer rows might be left to cancel.",
@@ -258,6 +261,16 @@ fn describe_active_schedule(schedule: &str) -> String {
     format!("The schedule `{schedule}` remains active and sends messages at its next scheduled time.")
 }
 
+/// Explains the state of rows whose message was to be sent again.
+fn describe_kept_rows(kept: u64) -> String {
+    format!(
+        "{} of these messages {} not sent again and {} the earlier state. A later `run` sends rejected and unsent messages again.",
+        format_thousands(kept),
+        choose_plural(kept, "is", "are"),
+        choose_plural(kept, "keeps", "keep")
+    )
+}
+
 /// The command that removes a schedule.
 fn removal_command(context: &Context, schedule: &str) -> String {
     context.output.command(format!("schedule remove {schedule}"))
@@ -266,13 +279,16 @@ fn removal_command(context: &Context, schedule: &str) -> String {
 /// Reports a cancelled run. `schedule` is the name of the schedule that stays active.
 fn report_cancelled_run(
     context: &Context,
-    CancelledRun { rows, released }: CancelledRun,
+    CancelledRun { rows, kept, released }: CancelledRun,
     schedule: Option<&str>,
 ) -> u8 {
     let (name, counts, exit) =
         (released.run.name(), &released.snapshot.counts, exit::exit_code_of_released_run(&released));
     let elsewhere = if released.stale_results.is_some() { " --out FILE" } else { "" };
-    let next = context.output.command(format!("results {name}{elsewhere}"));
+    let next = match NextStep::for_doubt(counts) {
+        Some(step) if released.run.live => context.output.suggest_for_run(&name, &step),
+        _ => context.output.command(format!("results {name}{elsewhere}")),
+    };
     if context.output.json {
         let counts = counts_json(counts);
         context.output.print_object(&json!({
@@ -284,7 +300,8 @@ fn report_cancelled_run(
             format!("  {}\n  To remove it: {}\n", describe_active_schedule(name), removal_command(context, name))
         });
         let schedule = schedule.unwrap_or_default();
-        let text = format!("{name} is stopped for good: {rows} cancelled\n  {counts}\n{schedule}next: {next}\n");
+        let kept = if kept > 0 { format!("  {}\n", describe_kept_rows(kept)) } else { String::new() };
+        let text = format!("{name} is stopped for good: {rows} cancelled\n  {counts}\n{kept}{schedule}next: {next}\n");
         context.output.print_done(&text, exit);
     }
     if let Some(stale_results) = released.stale_results {

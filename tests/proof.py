@@ -28,7 +28,7 @@ STEPS = [
     ("worlds", "100,000 simulated worlds without a fault", "cargo test --lib simulation -- --ignored"),
     ("kills", "10,000 SIGKILLs without a fault", "cargo test --test stories recovery::kills -- --ignored"),
     ("worker-kills", "500 SIGKILLs of workers without a fault", "cargo test --test stories workers::kills -- --ignored"),
-    ("databases", "100 database kills and 10 suspended machines without a fault",
+    ("databases", "100 database kills, 10 suspended machines, and a broken connection at each message, without a fault",
      "cargo test --test stories shared -- --ignored"),
     ("flips", "3,000 flipped bits without a fault", "cargo test --test stories flips -- --ignored"),
     ("traced", "no request before the fsync of its intent", "cargo test --test stories traced -- --ignored"),

@@ -98,7 +98,7 @@ fn delete_inputs(sale: &Folder) {
 }
 
 #[test]
-fn accepted_list_changes_send_only_to_new_recipients() {
+fn accepted_list_changes_repeat_no_message() {
     let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
     let sale = campaign().to(10).batches_of(4).one_at_a_time().through(&gateway).write();
     sale.run(&["--limit", "7"]).exits(4);

@@ -1,4 +1,4 @@
-//! Headless browser for dashboard pages: session cookie, forms, server-sent events.
+//! A simple HTTP client in place of a browser, for dashboard pages: session cookie, forms, server-sent events.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;

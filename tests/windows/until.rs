@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Draft, Folder, Gateway, Process, campaign, note_on_failure};
+use crate::support::{Clock, Draft, Folder, Gateway, Process, campaign, note_on_failure};
 
 /// Drafts a campaign to forty recipients, at four a second, until one second after the start.
 fn one_second_campaign(gateway: &Gateway) -> Draft {
@@ -49,6 +49,20 @@ fn run_does_not_begin_if_its_window_opens_after_the_end_time() {
     sale.campaign(&["status"]).exits(0).says("no runs yet");
     sale.replace("sale.yaml", "until: 1h", "until: 7d");
     sale.run(&[]).exits(5);
+}
+
+#[test]
+fn check_counts_the_end_time_of_an_unfinished_run_from_its_start() {
+    let (gateway, clock) = (Gateway::accepting(), Clock::new());
+    let sale = campaign().to(9).through(&gateway).delivery("until: 1h").write();
+    sale.run(&["--limit", "3"]).exits(0);
+    sale.campaign(&["check", "sale.yaml"]).exits(0);
+    let later = clock.set_to(jiff::Timestamp::now() + jiff::SignedDuration::from_hours(2));
+    for command in [&["check", "sale.yaml"][..], &["run", "sale.yaml", "--dry-run"]] {
+        let checked = Process::start(sale.command_after(&later, command)).finish();
+        checked.exits(2).says("`until` has passed");
+    }
+    assert_eq!(gateway.phones().len(), 3);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::message_state::MessageState;
-use super::{Attempt, ExcludedRows, RowState, RunActivity, StoredReceipt};
+use super::{Attempt, ExcludedRows, RowState, RunActivity, RunProgress, StoredReceipt};
 use campaign_core::domain::{Chain, DeliveryState, Endpoint, GatewayMessageId, ReportedChannel, Row, Status};
 
 /// A fact or decision about one row. Events are appended and never changed.
@@ -311,6 +311,8 @@ pub struct RowEvents {
     rows: FxHashMap<Row, Vec<RowEvent>>,
     /// The skipped rows. Their planned messages are no longer sent.
     excluded: RoaringBitmap,
+    /// Whether the run was cancelled or replaced. No planned message is sent then.
+    is_over: bool,
 }
 
 /// The facts about an attempt from its events and receipts.
@@ -387,7 +389,13 @@ impl RowEvents {
         for event in events {
             rows.entry(event.row).or_default().push(event);
         }
-        Self { endpoint, rows, excluded: RoaringBitmap::new() }
+        Self { endpoint, rows, excluded: RoaringBitmap::new(), is_over: false }
+    }
+
+    /// Marks the events as those of a run with this progress.
+    #[must_use]
+    pub(crate) fn with_progress(self, progress: RunProgress) -> Self {
+        Self { is_over: RunActivity::from_progress(progress, false).is_over(), ..self }
     }
 
     /// Adds the excluded rows, some of which might have been skipped after an attempt.
@@ -439,8 +447,14 @@ impl RowEvents {
         if judgement.state != RowState::Planned || !is_void {
             return judgement;
         }
-        if let Some(state @ (RowState::Rejected | RowState::Failed)) = judgement.before_retry {
-            return Judgement { state, event: judgement.event_before_retry, ..judgement };
+        match judgement.before_retry {
+            Some(state @ (RowState::Rejected | RowState::Failed)) => {
+                return Judgement { state, event: judgement.event_before_retry, ..judgement };
+            }
+            Some(state @ RowState::NotSent) if activity.is_over() => {
+                return Judgement { state, event: judgement.event_before_retry, ..judgement };
+            }
+            _ => {}
         }
         // The last attempt was proven not sent, but an earlier attempt of the same message can be in doubt.
         let same_message =
@@ -450,7 +464,9 @@ impl RowEvents {
             matches!(judgement.state, RowState::InDoubt | RowState::Unresolved) && self.repeats_message_in_doubt(row)
         };
         if let Some(doubt) = judgements.find(is_in_doubt) {
-            return doubt;
+            // Later inquiries and decisions are about the last attempt.
+            let last = Attempt { state: doubt.state, ..*last };
+            return self.judge_message(row, last, receipts, true);
         }
         let is_earlier = |attempt: &Attempt| self.find_known_order(row, attempt.envelope) < judgement.order;
         match earlier.iter().rposition(is_earlier) {
@@ -510,8 +526,8 @@ impl RowEvents {
         attempts: &[Attempt],
         receipts: &'e [StoredReceipt],
     ) -> impl DoubleEndedIterator<Item = Judgement<'e>> + Clone {
-        let is_excluded = self.excluded.contains(row.get());
-        attempts.iter().map(move |attempt| self.judge_message(row, *attempt, receipts, is_excluded))
+        let is_void = self.is_over || self.excluded.contains(row.get());
+        attempts.iter().map(move |attempt| self.judge_message(row, *attempt, receipts, is_void))
     }
 
     /// Whether a receipt proves that the message of an attempt was sent, and not rejected. Callers ask only about
@@ -553,7 +569,10 @@ impl RowEvents {
     /// removes this doubt. A message that failed was sent, even if a retry of it is planned.
     pub fn has_message(&self, row: Row, attempts: &[Attempt], receipts: &[StoredReceipt]) -> bool {
         let judgements = self.judge_messages(row, attempts, receipts);
-        let is_given_up = judgements.clone().next_back().is_some_and(|judgement| judgement.state == RowState::NotSent);
+        let is_given_up = judgements
+            .clone()
+            .next_back()
+            .is_some_and(|last| last.state == RowState::NotSent || last.before_retry == Some(RowState::NotSent));
         judgements.into_iter().any(|Judgement { state, event, before_retry, .. }| match state {
             RowState::InDoubt | RowState::Unresolved => !is_given_up,
             RowState::Planned => {
@@ -716,6 +735,26 @@ mod tests {
         assert_eq!(judge(&event, &[attempt(3, RowState::NotSent)], &[]), RowState::Skipped, "nothing was ever sent");
         event.change = found("ACCEPTED");
         assert_eq!(judge(&event, &[attempt(3, RowState::Planned)], &[]), RowState::Accepted);
+    }
+
+    #[test]
+    fn decisions_apply_after_a_void_order_to_send_again() {
+        let attempts = [attempt(3, RowState::InDoubt), attempt(5, RowState::Planned)];
+        let (by, why) = (author(), None);
+        for (change, state) in [
+            (None, RowState::InDoubt),
+            (Some(RowChange::AssumedSent { by: by.clone(), why: why.clone() }), RowState::AssumedSent),
+            (Some(RowChange::NotSent { by: by.clone(), why: why.clone() }), RowState::NotSent),
+            (Some(RowChange::Unresolved { asked: 20 }), RowState::Unresolved),
+            (Some(found("DELIVERED")), RowState::Accepted),
+        ] {
+            let order = (3, RowChange::SendAgain { by: by.clone(), why: why.clone() });
+            let changes = [order].into_iter().chain(change.map(|change| (5, change)));
+            let events = events(changes.collect());
+            assert_eq!(events.judge_row(RunActivity::Cancelled, row(), &attempts, &[]).state, state);
+            let skipped = events.with_excluded_rows(&ExcludedRows::from_skipped(&[row()], "opted out"));
+            assert_eq!(skipped.judge_row(RunActivity::Idle, row(), &attempts, &[]).state, state);
+        }
     }
 
     #[test]

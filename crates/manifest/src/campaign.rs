@@ -214,7 +214,8 @@ pub enum InDoubtPolicy {
     Hold,
     /// A row counts as sent if it is still in doubt after the gateway was asked at the end of a run.
     AssumeSent,
-    /// A row is sent again once the gateway definitely does not know it; only if a second message does no harm.
+    /// A row is sent again once the gateway definitely does not know its message. A user chooses this only if a second
+    /// message does no harm.
     ResendIfNotFound,
 }
 

@@ -122,6 +122,19 @@ impl Campaign {
         self.until?.to_timestamp(&self.home_zone())
     }
 
+    /// The campaign with a date and a time as its deadline, as they apply to a run that began at this time.
+    #[must_use]
+    pub fn with_fixed_deadline(&self, began_at: Timestamp) -> Self {
+        let until = self.until.map(|until| match until {
+            SendingDeadline::After(time) => {
+                let ends = began_at.checked_add(time).unwrap_or(Timestamp::MAX);
+                SendingDeadline::At(ends.to_zoned(self.home_zone()).datetime())
+            }
+            fixed @ SendingDeadline::At(_) => fixed,
+        });
+        Self { until, ..self.clone() }
+    }
+
     /// The number of times that the window must open to be open for `time` in total. `None` if once is enough. If
     /// `begins` is `None`, openings are counted from the beginning of the campaign's day.
     pub fn count_openings(&self, profile: Option<&Profile>, time: Duration, begins: Option<Timestamp>) -> Option<u64> {

@@ -105,12 +105,13 @@ impl SentRecipients {
             run.counts.as_ref().is_none_or(|(counts, _)| counts.iter().any(|(state, _)| state.is_guarded()))
         };
         let sent: Vec<&Run> = self.runs.iter().filter(has_sent).collect();
-        let first = sent.first()?;
+        // Counts can be older than a receipt.
+        let first = sent.first().copied().or(self.runs.first())?;
         Some(EarlierSending {
             run: first.name(),
             began_at: first.began_at,
             file: first.file.as_ref().map(PathBuf::from),
-            later: sent.len() - 1,
+            later: sent.len().saturating_sub(1),
             purged: first.purged_at.is_some(),
         })
     }
@@ -344,8 +345,8 @@ impl GuardedNumbers<'_> {
     }
 }
 
-/// Finds the rows of the list that these runs already sent or cancelled. Returns `None` if no numbers are given, or
-/// unless the campaign has `duplicates: allow`: otherwise, one message excludes all rows with its phone number.
+/// Finds the rows of the list that these runs already sent or cancelled. Returns `None` if no numbers are given or the
+/// campaign does not have `duplicates: allow`. Without that setting, one message excludes all rows with its number.
 ///
 /// # Errors
 /// If the list or the ledger cannot be read, or the list changes in the meantime. In either case, no message is sent.
@@ -378,7 +379,7 @@ pub(super) async fn find_sent_rows(
 
 impl SentRecipients {
     /// Finds the rows of the list that the runs of this round, or the `replaced` run, already sent or cancelled.
-    /// Returns `None` if no number is guarded, or unless the campaign has `duplicates: allow`.
+    /// Returns `None` if no number is guarded or the campaign does not have `duplicates: allow`.
     ///
     /// # Errors
     /// See [`find_sent_rows`].

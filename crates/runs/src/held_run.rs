@@ -9,11 +9,12 @@ use tokio::time::{Instant, sleep};
 use super::find::{planned_results_path, reload_run};
 use super::results::rewrite_results;
 use super::{Adapters, Error, StaleResults, lock_campaign};
+use campaign_core::domain::Row;
 use campaign_engine::delivery::Snapshot;
 use campaign_engine::report::{RunFigures, is_owned};
 use campaign_ledger::{
-    CampaignLock, Lease, Ledger, NewRowEvent, Ownership, RowState, RowUpdate, Run, RunEnd, RunProgress, RunUpdate,
-    StateCounts, StopKind, StopRequest,
+    CampaignLock, Lease, Ledger, LedgerError, NewRowEvent, Ownership, RowState, RowUpdate, Run, RunEnd, RunProgress,
+    RunUpdate, StateCounts, StopKind, StopRequest,
 };
 
 /// A run that this process holds.
@@ -146,12 +147,12 @@ impl HeldRun {
     }
 }
 
-/// Returns the stop that still applies to a run after a reconciliation or decision. An open run keeps its stop only
-/// while rows are planned, and a finished run only if the stop has a recorded reason.
+/// Returns the stop that still applies to a run after a reconciliation or decision. An open run without planned rows
+/// loses only a stop at its limit. A finished run keeps its stop only if the stop has a recorded reason.
 fn remaining_stop(run: &Run, snapshot: &Snapshot) -> Option<StopKind> {
     let still_applies = match run.progress {
         RunProgress::Finished => run.stop_reason.is_some(),
-        RunProgress::Open => snapshot.counts.get(RowState::Planned) > 0,
+        RunProgress::Open => snapshot.counts.get(RowState::Planned) > 0 || run.stop != Some(StopKind::Limit),
         RunProgress::Replaced | RunProgress::Cancelled => false,
     };
     run.stop.filter(|_| still_applies)
@@ -187,6 +188,8 @@ pub async fn stop_run(ledger: &dyn Ledger, run: &Run) -> Result<bool, Error> {
 pub struct Cancellation {
     /// The run's rows by state.
     pub counts: StateCounts,
+    /// The number of planned rows that keep the state of an earlier message.
+    pub kept: u64,
     /// Whether a process is sending the run, so that the number of rows is falling.
     pub is_sending: bool,
     /// Whether a schedule of the campaign is active. The stop does not remove it.
@@ -203,16 +206,29 @@ impl Cancellation {
             return Err(Error::NothingToCancel { run: run.name() });
         }
         let is_sending = is_owned(ledger, run).await?;
-        let counts = Snapshot::load(ledger, run, is_sending).await?.counts;
+        let snapshot = Snapshot::load(ledger, run, is_sending).await?;
+        let kept = count_kept_rows(ledger, run, &snapshot).await?;
+        let counts = snapshot.counts;
         let schedules = ledger.list_schedules().await?;
         let is_scheduled = schedules.iter().flatten().any(|schedule| schedule.name == run.campaign && !schedule.paused);
-        Ok(Self { counts, is_sending, is_scheduled })
+        Ok(Self { counts, kept, is_sending, is_scheduled })
     }
 
     /// Returns the number of planned rows.
     pub fn count_planned_rows(&self) -> u64 {
         self.counts.get(RowState::Planned)
     }
+}
+
+/// Counts the planned rows that keep the state of an earlier message if the run is cancelled.
+async fn count_kept_rows(ledger: &dyn Ledger, run: &Run, snapshot: &Snapshot) -> Result<u64, LedgerError> {
+    let resends = snapshot.list_planned_resends();
+    if resends.is_empty() {
+        return Ok(0);
+    }
+    let cancelled = Run { progress: RunProgress::Cancelled, ..run.clone() };
+    let cancelled = Snapshot::load(ledger, &cancelled, false).await?;
+    Ok(resends.iter().filter(|row| cancelled.row_state(Row::new(*row)) != RowState::Skipped).count() as u64)
 }
 
 /// The error for a run that was stopped for good.
@@ -226,6 +242,8 @@ pub(super) fn cancelled_error(run: &Run) -> Error {
 pub struct CancelledRun {
     /// The number of rows that are no longer sent.
     pub rows: u64,
+    /// The number of these rows that keep the state of an earlier message.
+    pub kept: u64,
     /// The state of the run.
     pub released: ReleasedRun,
 }
@@ -252,6 +270,8 @@ pub async fn cancel_run(adapters: &Adapters, run: Run) -> Result<CancelledRun, E
         return Err(Error::NothingToCancel { run: current.name() });
     }
     let held_run = HeldRun::claim(adapters, lock, current).await?;
-    let rows = held_run.read_snapshot().await?.counts.get(RowState::Planned);
-    Ok(CancelledRun { rows, released: held_run.cancel().await? })
+    let snapshot = held_run.read_snapshot().await?;
+    let rows = snapshot.counts.get(RowState::Planned);
+    let kept = count_kept_rows(ledger, &held_run.run, &snapshot).await?;
+    Ok(CancelledRun { rows, kept, released: held_run.cancel().await? })
 }

@@ -276,7 +276,7 @@ impl Inputs {
         }
         let (consents, earlier) = (consents.map(|read| read.consents), EarlierCountries::default());
         let spent = Spending::default();
-        Ok(ListSurvey { survey, includes, sha256, format, file_findings, consents, earlier, spent })
+        Ok(ListSurvey { survey, includes, sha256, format, file_findings, consents, earlier, spent, began_at: None })
     }
 
     /// Reads the suppression files of the campaign and its profile.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use jiff::Timestamp;
 use roaring::RoaringBitmap;
 use rustc_hash::FxHasher;
 
@@ -231,6 +232,8 @@ pub struct ListSurvey {
     pub earlier: EarlierCountries,
     /// What the edition has used of its limits. Nothing for a rehearsal, or if the spending of a purged run is unknown.
     pub spent: Spending,
+    /// The time at which the unfinished run began, if the survey is for one. Its `until` counts from then.
+    pub began_at: Option<Timestamp>,
 }
 
 impl ListSurvey {
@@ -273,7 +276,9 @@ impl ListSurvey {
         findings.extend(check_limits(&inputs.campaign, profile, &self.survey, rows, self.spent));
         findings.extend(check_campaign_zone_fallback(&inputs.campaign, profile, &self.survey, rows));
         findings.extend(check_night(&inputs.campaign, profile, &self.survey, rows, start));
-        let timing = check_timing(&inputs.campaign, profile, Some((&self.survey, rows.len())), start);
+        let resumed = self.began_at.map(|began_at| inputs.campaign.with_fixed_deadline(began_at));
+        let campaign = resumed.as_ref().unwrap_or(&inputs.campaign);
+        let timing = check_timing(campaign, profile, Some((&self.survey, rows.len())), start);
         // The check covers the time zones of all planned rows, so its errors might not apply to a part of them.
         let is_part = rows.len() < self.survey.count_planned();
         findings.extend(timing.into_iter().filter(|finding| !is_part || !finding.is_error()));
@@ -341,7 +346,8 @@ pub(super) async fn survey_unsent(
     };
     let listed = Arc::clone(inputs);
     let survey = run_blocking(move || listed.run_survey(&excluded, None)).await??;
-    let survey = survey.with_spending(ledger, inputs, &sent.edition).await?;
+    let mut survey = survey.with_spending(ledger, inputs, &sent.edition).await?;
+    survey.began_at = resumed.map(|run| run.began_at);
     survey.with_earlier_countries(Some(ledger), inputs, &sent.numbers).await
 }
 
@@ -632,8 +638,6 @@ async fn find_new_countries(
 #[cfg(test)]
 mod tests {
     use std::fs;
-
-    use jiff::Timestamp;
 
     use super::*;
     use campaign_manifest::{CampaignDay, load_campaign};

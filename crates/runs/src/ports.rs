@@ -44,10 +44,10 @@ pub enum AccountView {
 /// Names the command or link with which a surface shows this page of a profile's account.
 pub type NameView = Arc<dyn Fn(AccountView, &str) -> String + Send + Sync>;
 
-/// The adapters of everything that a run does.
+/// The adapters through which a run reaches the ledger, gateways, profiles, the clock and its observer.
 #[derive(Clone)]
 pub struct Adapters {
-    /// The name of this process for people: machine and process number.
+    /// The display name of this process: machine and process number.
     pub process: String,
     /// The state folder.
     pub state: PathBuf,

@@ -23,6 +23,8 @@ use campaign_manifest::{Campaign, CampaignPath, NotifySettings, load_campaign};
 use campaign_sandbox::Counts;
 use tokio::time::{Instant, sleep};
 
+use roaring::RoaringBitmap;
+
 use super::find::{find_stored_run, reload_run};
 use super::launch::{SelectionNotes, Session};
 use super::{
@@ -215,6 +217,8 @@ pub(super) struct SentRun {
     pub(super) ending: SendEnding,
     /// Whether rows with an earlier attempt were planned. If they are skipped, they keep the state of that attempt.
     pub(super) has_resends: bool,
+    /// The rows that this command was to send again.
+    pub(super) resends: RoaringBitmap,
     pub(super) notes: SelectionNotes,
     /// The billed parts before this invocation.
     pub(super) parts_before: BilledParts,
@@ -227,7 +231,7 @@ pub(super) struct SentRun {
 impl Session {
     /// Writes the results and records the end of the run.
     pub(super) async fn end_run(&self, sent_run: SentRun) -> Result<EndedRun, Error> {
-        let SentRun { run, lease, ending, has_resends, notes, parts_before, began, played } = sent_run;
+        let SentRun { run, lease, ending, has_resends, resends, notes, parts_before, began, played } = sent_run;
         let SendEnding { stopped: stop, counts, sent, opted_out, replied_opt_outs, parts, errors, .. } = ending;
         let (deviations, lag) = (ending.deviations, ending.lag);
         let (kind, sending) = (stop.as_ref().map(|stop| stop.kind), counts.get(RowState::Sending));
@@ -302,15 +306,7 @@ impl Session {
             Some(_) => true,
         };
         let excluded = all.filter(|row, reason| (!is_sent || [CAPPED, COUNTRY].contains(&reason)) && !keeps_state(row));
-        // A row that was skipped in an earlier retry is not reported again.
-        let was_ordered = |row| {
-            let events = snapshot.as_ref().map(|snapshot| snapshot.states.events());
-            events.is_some_and(|events| {
-                let newest = u32::try_from(now.orders.len()).ok().filter(|number| *number > 0);
-                events.repeats_message_in_doubt(row) || (newest.is_some() && events.next_order(row) == newest)
-            })
-        };
-        let not_resent = all.filter(|row, _| keeps_state(row) && was_ordered(row));
+        let not_resent = all.filter(|row, _| keeps_state(row) && resends.contains(row.get()));
         let skipped_opt_outs = (&opted_out - not_resent.rows()).len();
         Ok(EndedRun {
             run,

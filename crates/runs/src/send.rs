@@ -73,6 +73,7 @@ impl Session {
             true => Snapshot::load(ledger, &run, false).await?,
             false => snapshot,
         };
+        let resends = snapshot.list_planned_resends();
         let skipped = match suppressed.is_empty() {
             true => 0,
             false => {
@@ -117,7 +118,8 @@ impl Session {
             None => None,
         };
         let has_resends = !run.orders.is_empty() || !snapshot.repeated.is_empty();
-        let ended = SentRun { run, lease, ending, has_resends, notes, parts_before: snapshot.parts, began, played };
+        let ended =
+            SentRun { run, lease, ending, has_resends, resends, notes, parts_before: snapshot.parts, began, played };
         Ok(RunOutcome::Ended(Box::new(self.end_run(ended).await?)))
     }
 
@@ -533,7 +535,7 @@ pub(super) fn refuse_expired_campaign(inputs: &Inputs, now: Timestamp) -> Result
 
 /// Refuses a run that can never send to these recipients and would only skip them.
 pub(super) fn refuse_unsendable_run(inputs: &Inputs, survey: &Survey, start: RunStart) -> Result<(), Error> {
-    let Some(list) = planned_list(survey) else { return Ok(()) };
+    let Some(list) = survey_if_any_planned(survey) else { return Ok(()) };
     let mut findings = check_timing(&inputs.campaign, inputs.destination.profile(), Some(list), start);
     findings.retain(Finding::is_error);
     if findings.is_empty() { Ok(()) } else { Err(Error::Findings(findings)) }
@@ -541,13 +543,13 @@ pub(super) fn refuse_unsendable_run(inputs: &Inputs, survey: &Survey, start: Run
 
 /// Refuses a run that begins now, cannot send to any of these recipients in time, and would only skip them.
 pub(super) fn refuse_unsendable_start(inputs: &Inputs, survey: &Survey, now: Timestamp) -> Result<(), Error> {
-    let Some(list) = planned_list(survey) else { return Ok(()) };
+    let Some(list) = survey_if_any_planned(survey) else { return Ok(()) };
     let finding = check_immediate_run(&inputs.campaign, inputs.destination.profile(), Some(list), now);
     finding.map_or(Ok(()), |finding| Err(Error::Findings(vec![finding])))
 }
 
-/// The survey with the number of planned rows, if there are any.
-fn planned_list(survey: &Survey) -> Option<(&Survey, u64)> {
+/// The survey and its number of planned rows. `None` if no rows are planned.
+fn survey_if_any_planned(survey: &Survey) -> Option<(&Survey, u64)> {
     Some((survey, survey.count_planned())).filter(|(_, planned)| *planned > 0)
 }
 

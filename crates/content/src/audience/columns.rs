@@ -116,13 +116,16 @@ pub(super) fn name_columns(line: &HeaderLine, settings: &ListSettings) -> Column
     let found = HeaderIndex::new(headers);
     let mut assigned_names: Vec<Option<&str>> = vec![None; headers.len()];
     let mut phones: Vec<usize> = Vec::new();
+    let mut repeated_columns = HashSet::new();
     for (name, header) in &settings.columns {
         let header = header.trim();
         match found.find(header) {
             HeaderMatch::Nothing => findings.push(unknown_header(line, name, header)),
             HeaderMatch::Several(columns) => findings.push(ambiguous_header(line, name, header, &columns)),
             HeaderMatch::Column(column) if let Some(other) = find_same_header(headers, column) => {
-                findings.push(repeated_header(line, [column, other]));
+                if repeated_columns.insert(other) {
+                    findings.push(repeated_header(line, [column, other]));
+                }
             }
             HeaderMatch::Column(column) if name == PHONE && phones.contains(&column) => {
                 findings.push(repeated_phone_column(line, column));
@@ -149,7 +152,9 @@ pub(super) fn name_columns(line: &HeaderLine, settings: &ListSettings) -> Column
             None => headers[column].clone(),
         })
         .collect();
-    findings.extend(duplicate_names(line, &names));
+    if repeated_columns.is_empty() {
+        findings.extend(duplicate_names(line, &names));
+    }
     if phones.is_empty() {
         phones.extend(names.iter().position(|name| name == PHONE));
     }
@@ -280,7 +285,8 @@ fn ambiguous_header(line: &HeaderLine, name: &str, header: &str, columns: &[usiz
 
 /// Another column with the same header.
 fn find_same_header(headers: &[String], column: usize) -> Option<usize> {
-    (0..headers.len()).find(|other| *other != column && headers[*other] == headers[column])
+    (0..headers.len())
+        .find(|other| *other != column && !headers[column].is_empty() && headers[*other] == headers[column])
 }
 
 fn repeated_header(line: &HeaderLine, columns: [usize; 2]) -> Finding {

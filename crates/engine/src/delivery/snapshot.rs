@@ -91,6 +91,12 @@ impl Snapshot {
         self.states.row_state(row, &self.left_out)
     }
 
+    /// The planned rows with an order to send their message again.
+    pub fn list_planned_resends(&self) -> RoaringBitmap {
+        let ordered = self.states.events().rows();
+        ordered.filter(|row| self.states.recorded_state(*row) == Some(RowState::Planned)).map(Row::get).collect()
+    }
+
     /// Whether `stop --for-good` cancelled a row.
     pub fn is_cancelled(&self, row: Row) -> bool {
         self.row_state(row) == RowState::Skipped && self.left_out.find_reason(row).is_none()

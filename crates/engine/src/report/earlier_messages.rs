@@ -64,7 +64,7 @@ impl<'a> EarlierRuns<'a> {
         copies: &'a Copies,
         brief: &'a CampaignBrief,
     ) -> Result<Option<Self>, ResultsError> {
-        let Some(rows) = find_sent_rows(left_out).filter(|_| run.live) else { return Ok(None) };
+        let Some(rows) = find_already_sent_rows(left_out).filter(|_| run.live) else { return Ok(None) };
         let mut runs = ledger.list_runs(RunFilter::for_campaign(&run.campaign)).await?;
         // A run of another edition counts only if it was replaced.
         let is_same_edition = |other: &Run| (&other.edition, other.round) == (&run.edition, run.round);
@@ -215,8 +215,9 @@ impl<'a> EarlierRuns<'a> {
     }
 }
 
-/// The rows that are skipped because their recipients have a message. `None` if there are no such rows.
-fn find_sent_rows(left_out: &ExcludedRows) -> Option<RoaringBitmap> {
+/// The rows that were skipped because their recipients had already been sent the message. `None` if there are no such
+/// rows.
+fn find_already_sent_rows(left_out: &ExcludedRows) -> Option<RoaringBitmap> {
     let mut sets = left_out.sets().filter(|(state, reason, _)| *state == RowState::Skipped && *reason == ALREADY_SENT);
     sets.next().map(|(.., rows)| rows.clone())
 }

@@ -483,8 +483,8 @@ mod tests {
 
     #[test]
     fn intervals_match_published_examples() {
-        // Newcombe 1998, Statistics in Medicine 17, pp. 857 and 873: table II and the Wilson intervals for the same
-        // counts.
+        // Newcombe 1998, Statistics in Medicine 17: the Wilson intervals (pp. 857–872), and the intervals of
+        // differences (pp. 873–890).
         for (successes, total, low, high) in
             [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)]
         {

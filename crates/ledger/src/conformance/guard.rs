@@ -103,7 +103,8 @@ pub(super) async fn reservation_blocks_a_repeated_message_until_released(scene: 
     scene.ledger.check_repeat(RepeatRequest::Release(again.clone())).await.unwrap();
     assert!(was_sent(&scene, "380 Hi").await);
     if again.until != first.until {
-        // The place of the second message was already released.
+        // Another release of the second message does not release the first either. With the same expiry, the two
+        // reservations cannot be distinguished.
         scene.ledger.check_repeat(RepeatRequest::Release(again)).await.unwrap();
         assert!(was_sent(&scene, "380 Hi").await);
     }

@@ -198,8 +198,8 @@ impl PostgresLedger {
         self.stale.clone().map_or(Ok(()), Err)
     }
 
-    /// The address, for messages.
-    pub(super) fn place(&self) -> String {
+    /// The address, for display.
+    pub(super) fn location(&self) -> String {
         self.place.to_string()
     }
 

@@ -500,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn lease_expires_before_the_database_grant() {
+    fn process_gives_up_a_lease_before_the_database_does() {
         let (leases, now) = (Leases::default(), ClockReading::now());
         assert!(!leases.is_valid(Epoch(1), now), "unknown lease");
         leases.record_acquisition("sale", 7, now);

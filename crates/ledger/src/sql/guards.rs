@@ -5,11 +5,13 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::dialect::{Adapter, Connection};
 use super::envelopes::{SELECT_ENVELOPES, SELECT_ENVELOPES_WITHIN, envelope_from_row};
-use super::{Now, StatementError, query, read_ledger, scalar};
+use super::{Now, StatementError, parse_name, query, read_ledger, scalar};
 use super::{events, forgetting, receipts};
 use crate::guards::{RepeatHash, RepeatKey, latest_expiry};
 use crate::rules::{Guard, PlaceRelease, check_repeat, look_for_repeat};
-use crate::{LedgerError, LedgerFuture, NumberSet, RepeatCheck, RepeatGuard, RepeatPlace, RepeatRequest, RunId};
+use crate::{
+    LedgerError, LedgerFuture, NumberSet, RepeatCheck, RepeatGuard, RepeatPlace, RepeatRequest, RunId, RunProgress,
+};
 
 /// The numbers that have or might have a message in any of these runs.
 pub(super) async fn load_numbers_sent_to(reader: &mut Connection, runs: &[RunId]) -> Result<NumberSet, StatementError> {
@@ -52,7 +54,12 @@ pub(super) async fn load_sent_rows(reader: &mut Connection, run: RunId) -> Resul
 
 /// Builds the guard of a run from its envelopes and receipts.
 async fn load_guard(reader: &mut Connection, run: RunId) -> Result<Guard, StatementError> {
-    let mut guard = Guard::new(events::load_row_events(&mut *reader, run).await?);
+    let progress: String =
+        scalar("SELECT progress FROM runs WHERE key = $1").bind(run.0).fetch_one(&mut *reader).await?;
+    // A run that is being prepared has no envelopes.
+    let progress = parse_name(&progress).unwrap_or(RunProgress::Open);
+    let events = events::load_row_events(&mut *reader, run).await?.with_progress(progress);
+    let mut guard = Guard::new(events);
     let mut rows = query(SELECT_ENVELOPES).bind(run.0).bind(1_i64).bind(i64::from(u32::MAX)).fetch(&mut *reader);
     while let Some(row) = rows.try_next().await? {
         guard.add_envelope(&envelope_from_row(&row)?);

@@ -313,7 +313,8 @@ pub(super) async fn subtract_unsent(
     envelope: u32,
     outcomes: &[OperationOutcome],
 ) -> Result<(), StatementError> {
-    let counts = query(
+    // The counts of a zone are stored if it has a row without a day.
+    let zones = query(
         "SELECT days.zone, envelopes.begun_at FROM days JOIN envelopes USING (run)
          WHERE run = $1 AND days.day = '' AND envelope = $2",
     )
@@ -322,7 +323,7 @@ pub(super) async fn subtract_unsent(
     .fetch_all(&mut *connection)
     .await?;
     let unsent = outcomes.iter().filter(|outcome| !may_have_been_sent(outcome)).count() as u64;
-    for row in counts {
+    for row in zones {
         let zone: String = row.try_get(0)?;
         let time_zone = TimeZone::get(&zone).map_err(|error| LedgerError::Unreadable(error.to_string()))?;
         let day = timestamp_from_micros(row.try_get(1)?)?.to_zoned(time_zone).date().to_string();

@@ -16,7 +16,7 @@ use crate::{
 impl LedgerMaintenance for Adapter {
     fn properties(&self) -> LedgerProperties {
         LedgerProperties {
-            location: Adapter::place(self),
+            location: Adapter::location(self),
             shared: dialect::SHARED,
             lacks_high_water_mark: self.has_no_mark(),
             stores_consents: self.supports_consents(),

@@ -168,8 +168,8 @@ impl SqliteLedger {
         }
     }
 
-    /// The folder of the ledger, for messages.
-    pub(super) fn place(&self) -> String {
+    /// The folder of the ledger, for display.
+    pub(super) fn location(&self) -> String {
         self.path.parent().unwrap_or(&self.path).display().to_string()
     }
 

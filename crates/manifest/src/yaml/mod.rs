@@ -38,7 +38,7 @@ pub(crate) enum NodeContent {
     Scalar(Scalar),
     /// A list.
     List(Vec<Node>),
-    /// A map, with keys in order and without duplicates.
+    /// A map, with its keys in the order of the file and without duplicates.
     Map(Vec<MapEntry>),
 }
 

@@ -1,7 +1,7 @@
 //! MCP connector for AI assistants (contract 1.8, 4.4, 5.3): the gateway as tools of the Model Context Protocol.
 //!
 //! - `transport`: `POST /mcp` and `GET /health` over HTTP, standard input and output, and the configuration of clients;
-//! - `rpc`: the protocol in all its revisions, pure;
+//! - `rpc`: all revisions of the protocol, without I/O;
 //! - `methods`: the protocol's methods, and the steps of a tool call;
 //! - `tools`: the tools of the account; `campaigns`: the tools of a campaigns folder;
 //! - `arguments`, `error`: arguments with their schemas, and tool errors;

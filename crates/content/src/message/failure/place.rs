@@ -22,9 +22,10 @@ pub(super) struct FailureSubject<'s> {
     pub(super) title: String,
 }
 
-/// The filter that converts text to a number of the same type as the other operand: `float` or `int`.
-fn number_filter(other: &str) -> &'static str {
-    if other == "f64" || other.contains('.') { "float" } else { "int" }
+/// The filter that converts text to a number of the same type as the other operand: `float` or `int`. `other_operand`
+/// is the operand's source text, or the name of its type, such as `f64`. If it is empty, the filter is `int`.
+fn number_filter(other_operand: &str) -> &'static str {
+    if other_operand == "f64" || other_operand.contains('.') { "float" } else { "int" }
 }
 
 /// The index of the first token of the value before `end`: a name with its parts and calls, a bracketed expression, or

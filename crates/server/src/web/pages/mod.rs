@@ -8,8 +8,8 @@
 //!   `campaign`: the pages of a run;
 //! - `search`: finds runs, messages and campaigns from every page;
 //! - `caches`: cached reads of the ledger, also for the endpoints;
-//! - `confirm`: pages that say what an action does; `decisions`: actions, each by the rules of its command, and their
-//!   log; `sending`: the preview and the order of a retry or a test message.
+//! - `confirm`: pages that say what an action does; `decisions`: actions, under the rules of the corresponding
+//!   commands, and their log; `sending`: preview and start of a retry or a test message.
 //!
 //! A page cannot do more than a command can. It never approves anything and never fetches a list from elsewhere.
 
