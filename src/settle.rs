@@ -64,7 +64,7 @@ fn report_reconciliation(
         format!("{}, or decide: {resolve}", context.output.command(format!("reconcile {name}")))
     } else if left > 0 {
         resolve
-    } else if counts.get(RowState::Planned) > 0 && run.progress == RunProgress::Open {
+    } else if run.progress == RunProgress::Open && (counts.get(RowState::Planned) > 0 || exit == exit::STOPPED) {
         resume
     } else {
         context.output.command(format!("results {name}"))
@@ -170,7 +170,7 @@ fn report_resolution(
             Some(single) => context.output.repeat_command(single, run),
             None => command(format!("retry {name}")),
         },
-        _ if counts.get(RowState::Planned) > 0 => resume,
+        _ if counts.get(RowState::Planned) > 0 || exit == exit::STOPPED => resume,
         _ => command(format!("status {name}")),
     };
     if context.output.json {
@@ -220,10 +220,11 @@ async fn confirm_cancellation(context: &Context, run: &Run, cancellation: &Cance
         .with_fact("run", format!("{destination} · {counts}"))
         .with_note("The run cannot be resumed.");
     if run.live {
-        prompt.add_note("A later `run` of the same edition skips these recipients, unless you pass `--again`.");
+        let skipped = if cancellation.kept > 0 { "the other recipients" } else { "these recipients" };
+        prompt.add_note(format!("A later `run` of the same edition skips {skipped}, unless you pass `--again`."));
     }
     if cancellation.kept > 0 {
-        prompt.add_note(&describe_kept_rows(cancellation.kept));
+        prompt.add_note(describe_kept_rows(cancellation.kept, run.live));
     }
     if cancellation.is_sending {
         prompt.add_note(
@@ -261,13 +262,14 @@ fn describe_active_schedule(schedule: &str) -> String {
     format!("The schedule `{schedule}` remains active and sends messages at its next scheduled time.")
 }
 
-/// Explains the state of rows whose message was to be sent again.
-fn describe_kept_rows(kept: u64) -> String {
+/// Explains the state of messages that were to be sent again.
+fn describe_kept_rows(kept: u64, is_live: bool) -> String {
+    let are = choose_plural(kept, "is", "are");
+    let keep = choose_plural(kept, "keeps its", "keep their");
+    let again = if is_live { " A later `run` sends the rejected and unsent ones again." } else { "" };
     format!(
-        "{} of these messages {} not sent again and {} the earlier state. A later `run` sends rejected and unsent messages again.",
-        format_thousands(kept),
-        choose_plural(kept, "is", "are"),
-        choose_plural(kept, "keeps", "keep")
+        "{} of these messages {are} not sent again in this run and {keep} earlier state.{again}",
+        format_thousands(kept)
     )
 }
 
@@ -300,7 +302,8 @@ fn report_cancelled_run(
             format!("  {}\n  To remove it: {}\n", describe_active_schedule(name), removal_command(context, name))
         });
         let schedule = schedule.unwrap_or_default();
-        let kept = if kept > 0 { format!("  {}\n", describe_kept_rows(kept)) } else { String::new() };
+        let kept =
+            if kept > 0 { format!("  {}\n", describe_kept_rows(kept, released.run.live)) } else { String::new() };
         let text = format!("{name} is stopped for good: {rows} cancelled\n  {counts}\n{kept}{schedule}next: {next}\n");
         context.output.print_done(&text, exit);
     }

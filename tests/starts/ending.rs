@@ -52,7 +52,7 @@ fn cancelled_retry_leaves_the_other_messages_rejected() {
     let counts = json!({ "accepted": 1, "rejected": 2 });
     let stop = sale.campaign(&["stop", "sale", "--for-good", "--yes"]).exits(3).says("2 rows cancelled");
     assert!(
-        stop.stdout.contains("2 of these messages are not sent again and keep the earlier state"),
+        stop.stdout.contains("2 of these messages are not sent again in this run and keep their earlier state"),
         "{}",
         stop.stdout
     );

@@ -58,7 +58,7 @@ fn check_counts_the_end_time_of_an_unfinished_run_from_its_start() {
     sale.run(&["--limit", "3"]).exits(0);
     sale.campaign(&["check", "sale.yaml"]).exits(0);
     let later = clock.set_to(jiff::Timestamp::now() + jiff::SignedDuration::from_hours(2));
-    for command in [&["check", "sale.yaml"][..], &["run", "sale.yaml", "--dry-run"]] {
+    for command in [&["check", "sale.yaml"][..], &["plan", "sale.yaml"], &["run", "sale.yaml", "--dry-run"]] {
         let checked = Process::start(sale.command_after(&later, command)).finish();
         checked.exits(2).says("`until` has passed");
     }

@@ -459,14 +459,19 @@ impl RowEvents {
         // The last attempt was proven not sent, but an earlier attempt of the same message can be in doubt.
         let same_message =
             earlier.iter().filter(|earlier| self.find_known_order(row, earlier.envelope) == judgement.order);
-        let mut judgements = same_message.map(|attempt| self.judge_message(row, *attempt, receipts, true));
+        let judgements = same_message.map(|attempt| self.judge_message(row, *attempt, receipts, true));
         let is_in_doubt = |judgement: &Judgement<'_>| {
             matches!(judgement.state, RowState::InDoubt | RowState::Unresolved) && self.repeats_message_in_doubt(row)
         };
-        if let Some(doubt) = judgements.find(is_in_doubt) {
+        if let Some(doubt) = judgements.clone().rfind(is_in_doubt) {
             // Later inquiries and decisions are about the last attempt.
             let last = Attempt { state: doubt.state, ..*last };
-            return self.judge_message(row, last, receipts, true);
+            let judged = self.judge_message(row, last, receipts, true);
+            return Judgement { event: judged.event.or(doubt.event), ..judged };
+        }
+        let decided = judgements.clone().rfind(|judgement| judgement.state == RowState::NotSent);
+        if let Some(unsent) = decided.filter(|_| activity.is_over()) {
+            return unsent;
         }
         let is_earlier = |attempt: &Attempt| self.find_known_order(row, attempt.envelope) < judgement.order;
         match earlier.iter().rposition(is_earlier) {
@@ -566,18 +571,17 @@ impl RowEvents {
     /// Whether a row has or might have a message. `attempts` are all attempts of the row, in order.
     ///
     /// An order to send again does not remove the doubt about earlier attempts. A decision that nothing was sent
-    /// removes this doubt. A message that failed was sent, even if a retry of it is planned.
+    /// removes the doubt about earlier attempts of the same message. A message that failed was sent, even if a retry of it is planned.
     pub fn has_message(&self, row: Row, attempts: &[Attempt], receipts: &[StoredReceipt]) -> bool {
-        let judgements = self.judge_messages(row, attempts, receipts);
-        let is_given_up = judgements
-            .clone()
-            .next_back()
-            .is_some_and(|last| last.state == RowState::NotSent || last.before_retry == Some(RowState::NotSent));
-        judgements.into_iter().any(|Judgement { state, event, before_retry, .. }| match state {
-            RowState::InDoubt | RowState::Unresolved => !is_given_up,
+        let mut judgements = self.judge_messages(row, attempts, receipts);
+        // The decision is about the message of the last attempt. A message with another identifier stays in doubt.
+        let is_unsent = |last: &Judgement<'_>| [Some(last.state), last.before_retry].contains(&Some(RowState::NotSent));
+        let given_up = judgements.clone().next_back().filter(is_unsent).map(|last| last.order);
+        judgements.any(|Judgement { state, event, before_retry, order, .. }| match state {
+            RowState::InDoubt | RowState::Unresolved => given_up != Some(order),
             RowState::Planned => {
                 let repeats_doubt = event.is_some_and(|event| matches!(event.change, RowChange::SendAgain { .. }));
-                (repeats_doubt && !is_given_up) || before_retry.is_some_and(RowState::is_guarded)
+                (repeats_doubt && given_up != Some(order)) || before_retry.is_some_and(RowState::is_guarded)
             }
             known => known.is_guarded(),
         })
@@ -735,6 +739,37 @@ mod tests {
         assert_eq!(judge(&event, &[attempt(3, RowState::NotSent)], &[]), RowState::Skipped, "nothing was ever sent");
         event.change = found("ACCEPTED");
         assert_eq!(judge(&event, &[attempt(3, RowState::Planned)], &[]), RowState::Accepted);
+    }
+
+    #[test]
+    fn receipt_disproves_a_decision_that_nothing_was_sent_despite_a_retry() {
+        let decided = RowChange::NotSent { by: author(), why: None };
+        let events = events(vec![(3, decided), (3, RowChange::Retry { by: author(), order: 1 })]);
+        let attempts = [attempt(3, RowState::InDoubt)];
+        for (status, state) in [(Status::Accepted, RowState::Accepted), (Status::Expired, RowState::Failed)] {
+            let at = Timestamp::from_second(9).unwrap();
+            let receipts = [StoredReceipt { order: None, at, receipt: Receipt::new(ReceiptSource::Webhook, status) }];
+            for activity in [RunActivity::Idle, RunActivity::Cancelled] {
+                assert_eq!(events.judge_row(activity, row(), &attempts, &receipts).state, state);
+            }
+            assert!(events.has_message(row(), &attempts, &receipts));
+        }
+        assert!(!events.has_message(row(), &attempts, &[]), "nothing was sent, as the person decided");
+    }
+
+    #[test]
+    fn decision_that_nothing_was_sent_is_about_one_message() {
+        let (by, why) = (author(), None);
+        let mut changes = vec![
+            (3, RowChange::SendAgain { by: by.clone(), why: why.clone() }),
+            (5, RowChange::Retry { by: by.clone(), order: 1 }),
+            (7, RowChange::NotSent { by: by.clone(), why }),
+        ];
+        let attempts = [(3, RowState::InDoubt), (5, RowState::Rejected), (7, RowState::InDoubt)];
+        let attempts = attempts.map(|(envelope, state)| attempt(envelope, state));
+        assert!(events(changes.clone()).has_message(row(), &attempts, &[]), "the first message might have been sent");
+        changes.push((7, RowChange::Retry { by, order: 2 }));
+        assert!(events(changes).has_message(row(), &attempts, &[]));
     }
 
     #[test]

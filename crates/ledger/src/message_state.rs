@@ -58,8 +58,13 @@ impl MessageState {
             DeliveryState::Failed => RowState::Failed,
         };
         let applies = match (self.state, delivery) {
-            // The failure of the old message is the reason for the retry, so it does not change the state again.
-            (RowState::Planned, DeliveryState::Pending | DeliveryState::Failed) if self.before_retry.is_some() => false,
+            // The failure of the old message is the reason for the retry, so it does not change the state again. If a
+            // person decided that nothing was sent, any receipt proves the opposite.
+            (RowState::Planned, DeliveryState::Pending | DeliveryState::Failed)
+                if let Some(before) = self.before_retry =>
+            {
+                before.can_become(next)
+            }
             // Proof that a message was sent overrides every conclusion.
             (RowState::Planned, _) | (RowState::Sending, DeliveryState::Pending) => true,
             (RowState::Queued, DeliveryState::Pending) => false,

@@ -122,7 +122,7 @@ impl Campaign {
         self.until?.to_timestamp(&self.home_zone())
     }
 
-    /// The campaign with a date and a time as its deadline, as they apply to a run that began at this time.
+    /// The campaign with its deadline as a date and time, for a run that began at `began_at`.
     #[must_use]
     pub fn with_fixed_deadline(&self, began_at: Timestamp) -> Self {
         let until = self.until.map(|until| match until {

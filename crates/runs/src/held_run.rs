@@ -147,12 +147,12 @@ impl HeldRun {
     }
 }
 
-/// Returns the stop that still applies to a run after a reconciliation or decision. An open run without planned rows
-/// loses only a stop at its limit. A finished run keeps its stop only if the stop has a recorded reason.
+/// Returns the stop that still applies to a run after a reconciliation or decision. An open run keeps its stop only
+/// while rows are planned, and a finished run only if the stop has a recorded reason.
 fn remaining_stop(run: &Run, snapshot: &Snapshot) -> Option<StopKind> {
     let still_applies = match run.progress {
         RunProgress::Finished => run.stop_reason.is_some(),
-        RunProgress::Open => snapshot.counts.get(RowState::Planned) > 0 || run.stop != Some(StopKind::Limit),
+        RunProgress::Open => snapshot.counts.get(RowState::Planned) > 0,
         RunProgress::Replaced | RunProgress::Cancelled => false,
     };
     run.stop.filter(|_| still_applies)

@@ -244,6 +244,15 @@ impl ListSurvey {
         Some(Cost::estimate(profile, &inputs.campaign.brief, &self.survey, rows))
     }
 
+    /// The campaign, with the deadline of the unfinished run if the survey is for one.
+    pub fn campaign_with_deadline<'c>(&self, campaign: &'c Campaign, start: RunStart) -> Cow<'c, Campaign> {
+        // The dates of a schedule begin runs of their own.
+        match self.began_at.filter(|_| matches!(start, RunStart::At(_))) {
+            Some(began_at) => Cow::Owned(campaign.with_fixed_deadline(began_at)),
+            None => Cow::Borrowed(campaign),
+        }
+    }
+
     /// Collects warnings, for example about landlines, empty values, expensive characters, misleading time-zone names,
     /// and limits that are reached before the last message. If the run can never send, one of the findings is an error.
     pub fn warnings(&self, inputs: &Inputs, start: RunStart) -> Vec<Finding> {
@@ -276,9 +285,8 @@ impl ListSurvey {
         findings.extend(check_limits(&inputs.campaign, profile, &self.survey, rows, self.spent));
         findings.extend(check_campaign_zone_fallback(&inputs.campaign, profile, &self.survey, rows));
         findings.extend(check_night(&inputs.campaign, profile, &self.survey, rows, start));
-        let resumed = self.began_at.map(|began_at| inputs.campaign.with_fixed_deadline(began_at));
-        let campaign = resumed.as_ref().unwrap_or(&inputs.campaign);
-        let timing = check_timing(campaign, profile, Some((&self.survey, rows.len())), start);
+        let campaign = self.campaign_with_deadline(&inputs.campaign, start);
+        let timing = check_timing(&campaign, profile, Some((&self.survey, rows.len())), start);
         // The check covers the time zones of all planned rows, so its errors might not apply to a part of them.
         let is_part = rows.len() < self.survey.count_planned();
         findings.extend(timing.into_iter().filter(|finding| !is_part || !finding.is_error()));

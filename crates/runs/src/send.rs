@@ -15,7 +15,7 @@ use super::recipient_consent::RowsToJudge;
 use super::results::SentRun;
 use super::resume::list_open_rows;
 use super::suppress_files::SuppressionWatch;
-use super::{Adapters, Connection, Error, Inputs, RunEvent, RunOutcome, run_blocking};
+use super::{Adapters, Connection, Error, Inputs, ListSurvey, RunEvent, RunOutcome, run_blocking};
 use campaign_content::audience::{Chunk, ListHeader, RecordRef};
 use campaign_core::domain::{Budget, Row, RowSet};
 use campaign_core::failpoint;
@@ -117,7 +117,7 @@ impl Session {
             Some(sandbox) => self.play_scenario(&run, sandbox, gateway.as_ref(), receipts, &mut ending).await?,
             None => None,
         };
-        let has_resends = !run.orders.is_empty() || !snapshot.repeated.is_empty();
+        let has_resends = !run.orders.is_empty() || !resends.is_empty();
         let ended =
             SentRun { run, lease, ending, has_resends, resends, notes, parts_before: snapshot.parts, began, played };
         Ok(RunOutcome::Ended(Box::new(self.end_run(ended).await?)))
@@ -534,9 +534,10 @@ pub(super) fn refuse_expired_campaign(inputs: &Inputs, now: Timestamp) -> Result
 }
 
 /// Refuses a run that can never send to these recipients and would only skip them.
-pub(super) fn refuse_unsendable_run(inputs: &Inputs, survey: &Survey, start: RunStart) -> Result<(), Error> {
-    let Some(list) = survey_if_any_planned(survey) else { return Ok(()) };
-    let mut findings = check_timing(&inputs.campaign, inputs.destination.profile(), Some(list), start);
+pub(super) fn refuse_unsendable_run(inputs: &Inputs, listed: &ListSurvey, start: RunStart) -> Result<(), Error> {
+    let Some(list) = survey_if_any_planned(&listed.survey) else { return Ok(()) };
+    let campaign = listed.campaign_with_deadline(&inputs.campaign, start);
+    let mut findings = check_timing(&campaign, inputs.destination.profile(), Some(list), start);
     findings.retain(Finding::is_error);
     if findings.is_empty() { Ok(()) } else { Err(Error::Findings(findings)) }
 }

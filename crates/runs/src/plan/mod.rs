@@ -489,7 +489,7 @@ pub async fn create_plan(
     }
     let list = survey_for_plan(adapters, inputs, open, again, request.occurrence.is_some()).await?;
     let survey = &list.survey;
-    refuse_unsendable_run(inputs, survey, start)?;
+    refuse_unsendable_run(inputs, &list, start)?;
     if request.occurrence.is_none() {
         refuse_failed_tests(inputs, &adapters.observer).await?;
     }

@@ -181,11 +181,7 @@ pub fn check_until_passed(campaign: &Campaign, now: Timestamp) -> Option<Finding
     let until = campaign.deadline().filter(|until| *until <= now)?;
     let time = until.to_zoned(campaign.home_zone()).strftime("%Y-%m-%d %H:%M").to_string();
     let finding = Finding::new(&rules::UNTIL, format!("`until` has passed: {time}"));
-    Some(
-        finding
-            .help("write a later date, or a duration such as `12h`")
-            .at(campaign.places.locate_key("delivery.until")),
-    )
+    Some(finding.help("write a later date or a longer duration").at(campaign.places.locate_key("delivery.until")))
 }
 
 /// The lifetime of a channel without `lifetime`, in seconds.
