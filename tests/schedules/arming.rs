@@ -40,6 +40,18 @@ fn schedule_is_listed_with_its_next_occurrences_until_removed() {
 }
 
 #[test]
+fn schedule_command_names_the_command_that_cancels_an_unfinished_run() {
+    let gateway = Gateway::accepting();
+    let sale = weekly_campaign(&gateway).to(3).write();
+    sale.run(&["--now", "--limit", "1"]).exits(0);
+    let cancel = "campaign stop sale@1 --for-good";
+    sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0).says(&format!("to cancel it: {cancel}"));
+    sale.campaign(&["stop", "sale@1", "--for-good", "--yes"]).exits(0);
+    let added = sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
+    assert!(!added.stdout.contains("sale@1"), "{}", added.details());
+}
+
+#[test]
 fn text_with_an_included_date_gets_no_repeat_warning() {
     let gateway = Gateway::accepting();
     let sale =

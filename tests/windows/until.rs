@@ -66,6 +66,16 @@ fn check_counts_the_end_time_of_an_unfinished_run_from_its_start() {
 }
 
 #[test]
+fn unfinished_run_does_not_change_the_end_times_of_scheduled_runs() {
+    let (gateway, clock) = (Gateway::accepting(), Clock::new());
+    let schedule = "schedule: { every: daily 10:00 }\ntimezone: UTC";
+    let sale = campaign().to(9).through(&gateway).top(schedule).delivery("until: 1h").write();
+    sale.run(&["--now", "--limit", "3"]).exits(0);
+    let later = clock.set_to(jiff::Timestamp::now() + jiff::SignedDuration::from_hours(2));
+    Process::start(sale.command_after(&later, &["check", "sale.yaml"])).finish().exits(0);
+}
+
+#[test]
 fn run_resumed_after_the_end_time_sends_nothing_more() {
     for point in ["intent.kept:2", "expired.kept:1", "outcome.kept:2"] {
         let _case = note_on_failure(format!("case: {point}"));

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::message_state::MessageState;
-use super::{Attempt, ExcludedRows, RowState, RunActivity, RunProgress, StoredReceipt};
+use super::{Attempt, ExcludedRows, RowState, RunActivity, StoredReceipt};
 use campaign_core::domain::{Chain, DeliveryState, Endpoint, GatewayMessageId, ReportedChannel, Row, Status};
 
 /// A fact or decision about one row. Events are appended and never changed.
@@ -311,8 +311,6 @@ pub struct RowEvents {
     rows: FxHashMap<Row, Vec<RowEvent>>,
     /// The skipped rows. Their planned messages are no longer sent.
     excluded: RoaringBitmap,
-    /// Whether the run was cancelled or replaced. No planned message is sent then.
-    is_over: bool,
 }
 
 /// The facts about an attempt from its events and receipts.
@@ -389,13 +387,7 @@ impl RowEvents {
         for event in events {
             rows.entry(event.row).or_default().push(event);
         }
-        Self { endpoint, rows, excluded: RoaringBitmap::new(), is_over: false }
-    }
-
-    /// Marks the events as those of a run with this progress.
-    #[must_use]
-    pub(crate) fn with_progress(self, progress: RunProgress) -> Self {
-        Self { is_over: RunActivity::from_progress(progress, false).is_over(), ..self }
+        Self { endpoint, rows, excluded: RoaringBitmap::new() }
     }
 
     /// Adds the excluded rows, some of which might have been skipped after an attempt.
@@ -432,7 +424,7 @@ impl RowEvents {
         receipts: &'e [StoredReceipt],
     ) -> Judgement<'e> {
         let Some((last, earlier)) = attempts.split_last() else { return Judgement::from_state(RowState::Planned) };
-        let is_void = activity.is_over() || self.excluded.contains(row.get());
+        let is_void = self.voids_resends(activity, row);
         let judgement = self.judge_message(row, *last, receipts, is_void);
         let is_undelivered =
             matches!(judgement.state, RowState::Planned | RowState::NotSent | RowState::Rejected | RowState::Failed);
@@ -524,21 +516,27 @@ impl RowEvents {
         judgement
     }
 
+    /// Whether orders to send a message of the row again are void: the run is over, or the row is skipped.
+    fn voids_resends(&self, activity: RunActivity, row: Row) -> bool {
+        activity.is_over() || self.excluded.contains(row.get())
+    }
+
     /// Judges the message of each attempt of a row.
     fn judge_messages<'e>(
         &'e self,
+        activity: RunActivity,
         row: Row,
         attempts: &[Attempt],
         receipts: &'e [StoredReceipt],
     ) -> impl DoubleEndedIterator<Item = Judgement<'e>> + Clone {
-        let is_void = self.is_over || self.excluded.contains(row.get());
+        let is_void = self.voids_resends(activity, row);
         attempts.iter().map(move |attempt| self.judge_message(row, *attempt, receipts, is_void))
     }
 
     /// Whether a receipt proves that the message of an attempt was sent, and not rejected. Callers ask only about
     /// attempts that do not count as sent yet, because receipts of an accepted attempt prove nothing new.
     pub(super) fn is_proven_sent(&self, row: Row, attempt: Attempt, receipts: &[StoredReceipt]) -> bool {
-        self.judge_message(row, attempt, receipts, self.excluded.contains(row.get())).proven_by_receipt
+        self.judge_message(row, attempt, receipts, self.voids_resends(RunActivity::Idle, row)).proven_by_receipt
     }
 
     /// Like [`RowEvents::find_order`], with a shortcut for rows without events.
@@ -571,9 +569,16 @@ impl RowEvents {
     /// Whether a row has or might have a message. `attempts` are all attempts of the row, in order.
     ///
     /// An order to send again does not remove the doubt about earlier attempts. A decision that nothing was sent
-    /// removes the doubt about earlier attempts of the same message. A message that failed was sent, even if a retry of it is planned.
-    pub fn has_message(&self, row: Row, attempts: &[Attempt], receipts: &[StoredReceipt]) -> bool {
-        let mut judgements = self.judge_messages(row, attempts, receipts);
+    /// removes the doubt about earlier attempts of the same message. A message that failed was sent, even if a retry of
+    /// it is planned.
+    pub fn has_message(
+        &self,
+        activity: RunActivity,
+        row: Row,
+        attempts: &[Attempt],
+        receipts: &[StoredReceipt],
+    ) -> bool {
+        let mut judgements = self.judge_messages(activity, row, attempts, receipts);
         // The decision is about the message of the last attempt. A message with another identifier stays in doubt.
         let is_unsent = |last: &Judgement<'_>| [Some(last.state), last.before_retry].contains(&Some(RowState::NotSent));
         let given_up = judgements.clone().next_back().filter(is_unsent).map(|last| last.order);
@@ -602,7 +607,7 @@ impl RowEvents {
     /// Whether receipts prove the delivery of a message of the row, although the gateway also has a later message with
     /// another identifier.
     pub fn has_two_messages(&self, row: Row, attempts: &[Attempt], receipts: &[StoredReceipt]) -> bool {
-        let judgements = self.judge_messages(row, attempts, receipts);
+        let judgements = self.judge_messages(RunActivity::Idle, row, attempts, receipts);
         let delivered = judgements.clone().filter(|judgement| judgement.state.is_delivered());
         let first_delivered = delivered.map(|judgement| judgement.order).min();
         first_delivered
@@ -689,7 +694,11 @@ mod tests {
             (vec![], vec![attempt(3, RowState::Planned), attempt(4, RowState::Accepted)], true),
         ] {
             let events = events(changes.clone());
-            assert_eq!(events.has_message(row(), &attempts, &[]), expected, "{changes:?} {attempts:?}");
+            assert_eq!(
+                events.has_message(RunActivity::Idle, row(), &attempts, &[]),
+                expected,
+                "{changes:?} {attempts:?}"
+            );
         }
         assert!(events(vec![(3, again())]).repeats_message_in_doubt(row()));
         assert!(!events(vec![(3, not_sent())]).repeats_message_in_doubt(row()));
@@ -752,9 +761,12 @@ mod tests {
             for activity in [RunActivity::Idle, RunActivity::Cancelled] {
                 assert_eq!(events.judge_row(activity, row(), &attempts, &receipts).state, state);
             }
-            assert!(events.has_message(row(), &attempts, &receipts));
+            assert!(events.has_message(RunActivity::Idle, row(), &attempts, &receipts));
         }
-        assert!(!events.has_message(row(), &attempts, &[]), "nothing was sent, as the person decided");
+        assert!(
+            !events.has_message(RunActivity::Idle, row(), &attempts, &[]),
+            "nothing was sent, as the person decided"
+        );
     }
 
     #[test]
@@ -767,9 +779,38 @@ mod tests {
         ];
         let attempts = [(3, RowState::InDoubt), (5, RowState::Rejected), (7, RowState::InDoubt)];
         let attempts = attempts.map(|(envelope, state)| attempt(envelope, state));
-        assert!(events(changes.clone()).has_message(row(), &attempts, &[]), "the first message might have been sent");
+        assert!(
+            events(changes.clone()).has_message(RunActivity::Idle, row(), &attempts, &[]),
+            "the first message might have been sent"
+        );
         changes.push((7, RowChange::Retry { by, order: 2 }));
-        assert!(events(changes).has_message(row(), &attempts, &[]));
+        assert!(events(changes).has_message(RunActivity::Idle, row(), &attempts, &[]));
+    }
+
+    #[test]
+    fn cancelled_order_to_send_an_unsent_message_again_is_not_guarded() {
+        let decided = RowChange::NotSent { by: author(), why: None };
+        let ordered = RowChange::SendAgain { by: author(), why: None };
+        let events = events(vec![(5, decided), (5, ordered)]);
+        // The message was ordered again, and the new attempt was proven not sent.
+        let attempts = [attempt(5, RowState::InDoubt), attempt(7, RowState::Planned)];
+        for attempts in [&attempts[..1], &attempts] {
+            assert_eq!(events.judge_row(RunActivity::Cancelled, row(), attempts, &[]).state, RowState::NotSent);
+        }
+        assert!(events.has_message(RunActivity::Idle, row(), &attempts[..1], &[]), "it can still be sent");
+        assert!(!events.has_message(RunActivity::Cancelled, row(), &attempts[..1], &[]));
+    }
+
+    #[test]
+    fn latest_doubt_counts_if_an_order_to_send_again_is_void() {
+        let order = || RowChange::SendAgain { by: author(), why: None };
+        let events = events(vec![(3, RowChange::Unresolved { asked: 20 }), (3, order()), (5, order())]);
+        let attempts = [(3, RowState::InDoubt), (5, RowState::InDoubt), (7, RowState::Planned)];
+        let attempts = attempts.map(|(envelope, state)| attempt(envelope, state));
+        assert_eq!(events.judge_row(RunActivity::Cancelled, row(), &attempts, &[]).state, RowState::InDoubt);
+        let judgement = events.judge_row(RunActivity::Cancelled, row(), &[attempts[0], attempts[2]], &[]);
+        assert_eq!(judgement.state, RowState::Unresolved);
+        assert!(judgement.event.is_some(), "the inquiries explain the state");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 use rustc_hash::FxHashMap;
 use sha2::Sha256;
 
-use super::{Attempt, EnvelopeRecord, LedgerFuture, RowEvents, RunActivity, StoredReceipt};
+use super::{Attempt, EnvelopeRecord, LedgerFuture, RowEvents, RunActivity, RunProgress, StoredReceipt};
 use campaign_core::domain::{Addressee, Row};
 
 /// The period in which an identical message to the same number counts as a repeat.
@@ -145,6 +145,7 @@ pub trait RepeatGuard: Send + Sync {
 
 /// The numbers with a message of a run, gathered from its envelopes in order and then from its receipts.
 pub(crate) struct Guard {
+    activity: RunActivity,
     events: RowEvents,
     /// The attempts of rows with events or without a message so far. All attempts of such a row are judged together.
     attempts: FxHashMap<Row, (Addressee, Vec<Attempt>)>,
@@ -153,17 +154,19 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// A guard for a run with these events.
-    pub(crate) fn new(events: RowEvents) -> Self {
-        Self { events, attempts: FxHashMap::default(), numbers: RoaringTreemap::new(), rows: RoaringBitmap::new() }
+    /// A guard for a run with this progress and these events.
+    pub(crate) fn new(progress: RunProgress, events: RowEvents) -> Self {
+        // Regardless of which process owns the run, an open intent might have been sent.
+        let activity = RunActivity::from_progress(progress, false);
+        let (attempts, numbers, rows) = Default::default();
+        Self { activity, events, attempts, numbers, rows }
     }
 
     /// Adds an envelope.
     pub(crate) fn add_envelope(&mut self, envelope: &EnvelopeRecord) {
         for (sent, outcome) in envelope.iter_rows() {
-            // Regardless of which process owns the run, an open intent might have been sent.
-            let attempt = RunActivity::Idle.build_attempt(envelope.envelope, envelope.chain(sent), outcome);
-            if !self.events.has_events(sent.row) && self.events.has_message(sent.row, &[attempt], &[]) {
+            let attempt = self.activity.build_attempt(envelope.envelope, envelope.chain(sent), outcome);
+            if !self.events.has_events(sent.row) && self.events.has_message(self.activity, sent.row, &[attempt], &[]) {
                 self.include_row(sent.row, sent.to);
             } else {
                 let (_, attempts) = self.attempts.entry(sent.row).or_insert((sent.to, Vec::new()));
@@ -174,7 +177,10 @@ impl Guard {
 
     /// Adds the receipts of a row. All envelopes must have been added before.
     pub(crate) fn add_receipts(&mut self, row: Row, receipts: &[StoredReceipt]) {
-        let known = self.attempts.get(&row).filter(|(_, attempts)| self.events.has_message(row, attempts, receipts));
+        let known = self
+            .attempts
+            .get(&row)
+            .filter(|(_, attempts)| self.events.has_message(self.activity, row, attempts, receipts));
         if let Some((to, _)) = known {
             self.include_row(row, *to);
         }
@@ -196,9 +202,9 @@ impl Guard {
     }
 
     fn finish(self) -> (RoaringTreemap, RoaringBitmap) {
-        let Self { events, attempts, mut numbers, mut rows } = self;
+        let Self { activity, events, attempts, mut numbers, mut rows } = self;
         for (row, (to, attempts)) in &attempts {
-            if events.has_message(*row, attempts, &[]) {
+            if events.has_message(activity, *row, attempts, &[]) {
                 numbers.insert(to.to_u64());
                 rows.insert(row.get());
             }

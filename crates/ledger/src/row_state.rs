@@ -695,7 +695,7 @@ mod tests {
                     RunActivity::Idle.build_attempt(envelope, OperationKind::Sms.into(), outcome.as_ref())
                 })
                 .collect();
-            let guarded = folded.has_message(ROW, &all, &[]);
+            let guarded = folded.has_message(RunActivity::Idle, ROW, &all, &[]);
             // A decision about the last attempt does not apply while the attempt is being sent.
             let has_event = events.iter().any(|event| event.envelope as usize == attempts.len());
             let reported = if has_event { &reported[1..] } else { &reported[..] };

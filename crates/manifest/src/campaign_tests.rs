@@ -299,6 +299,9 @@ fn read_text(channel: Channel, section: ConfigSection<'_>, report: &mut FindingC
         },
         _ => None,
     };
+    if contains.iter().chain(&not_contains).any(String::is_empty) {
+        return None;
+    }
     Some(ExpectedText {
         channel,
         text: read_string("text"),
@@ -368,6 +371,8 @@ mod tests {
                 "{ skipped: filtered, sms: { parts: 1 } }",
                 "the test expects a message, and also that the recipient is skipped",
             ),
+            ("{ sms: { contains: [\"\"] } }", "every text contains an empty string"),
+            ("{ sms: { not_contains: [a, ''] } }", "every text contains an empty string"),
             ("{ sms: { matches: '(' } }", "`matches` is not a regular expression: unclosed group"),
         ] {
             let (tests, findings) = read(expect);

@@ -14,6 +14,7 @@ use roaring::RoaringBitmap;
 use super::number_files::name_first_rows;
 use super::{Error, current_person, list_campaign_files, run_blocking};
 use campaign_content::audience::{DecodedText, NumberColumns, PhoneProblem, clean_cell, decode_table, read_rows};
+use campaign_core::calendar::EARLIEST_YEAR;
 use campaign_core::domain::{OptOutState, Phone, Region, Row, read_opt_out_state};
 use campaign_core::finding::{Finding, rules};
 use campaign_core::regular_file;
@@ -378,9 +379,6 @@ const DATE_FORMATS: &[&str] = &["%d.%m.%Y", "%Y/%m/%d"];
 pub(super) fn find_date_header<'h>(headers: impl Iterator<Item = &'h str> + Clone) -> Option<&'h str> {
     DATE_HEADERS.iter().find_map(|known| headers.clone().find(|header| normalize_header(header) == *known))
 }
-
-/// The earliest year of an opt-out. An earlier year is a year with two digits, such as `05.03.26`.
-const EARLIEST_YEAR: i16 = 1990;
 
 /// Parses a time. A time without an offset is in `zone`. Returns `None` if the time is invalid, in the future or before
 /// 1990.

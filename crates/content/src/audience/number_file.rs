@@ -266,6 +266,11 @@ mod tests {
     }
 
     #[test]
+    fn only_column_without_a_header_is_read_despite_other_cells() {
+        assert_eq!(read_text("+380501234561\nnope\nnone\n", "").0, [(1, Some(1)), (2, None), (3, None)]);
+    }
+
+    #[test]
     fn invalid_number_in_another_phone_column_is_reported() {
         for second in ["0501234562", "3.80501E+11", "+380501234562, +380501234563", "Olha +380501234562"] {
             let text = format!("phone,phone_2\n+380501234561,\"{second}\"\n");

@@ -21,6 +21,10 @@ pub use timing::{Timing, TimingError, suggest_date_order};
 pub use window::{DailyHours, Days, Window, Windows};
 pub use zones::{InvertedZone, country_of_zone, zone_of_area_code, zone_of_country};
 
+/// The earliest year of a date in a file of opt-outs or purchases. An earlier year is a year with two digits, as in
+/// `05.03.26`.
+pub const EARLIEST_YEAR: i16 = 1990;
+
 /// A campaign's schedule, with the maximum delay of an occurrence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule {

@@ -13,6 +13,7 @@ use super::row_outcomes::RowRecord;
 use super::{ResultsError, RunResults, is_owned};
 use crate::check::HOLDOUT;
 use campaign_content::audience::{DecodedText, decode_table, parse_phone_number, read_columns, suggest_columns};
+use campaign_core::calendar::EARLIEST_YEAR;
 use campaign_core::domain::{Amount, Phone, Region, Row, format_count};
 use campaign_core::finding::{Finding, rules};
 use campaign_core::regular_file;
@@ -396,9 +397,6 @@ const DATE_TIME_FORMATS: [&str; 6] = [
 ];
 /// Formats of a date without a time.
 const DATE_FORMATS: [&str; 2] = ["%Y-%m-%d", "%d.%m.%Y"];
-
-/// The earliest year of a purchase. An earlier year is a year with two digits, such as `29.11.26`.
-const EARLIEST_YEAR: i16 = 1990;
 
 /// The time of a purchase: an instant, or a whole day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -219,8 +219,8 @@ impl StoredRun {
 
     fn build_guard(&self) -> Guard {
         let stored = self.retained_records();
-        let events = RowEvents::new(stored.events.clone(), self.run.endpoint).with_progress(self.run.progress);
-        let mut guard = Guard::new(events);
+        let events = RowEvents::new(stored.events.clone(), self.run.endpoint);
+        let mut guard = Guard::new(self.run.progress, events);
         stored.envelopes.values().for_each(|envelope| guard.add_envelope(envelope));
         stored.receipts.iter().for_each(|(row, receipts)| guard.add_receipts(*row, receipts));
         guard

@@ -58,8 +58,7 @@ async fn load_guard(reader: &mut Connection, run: RunId) -> Result<Guard, Statem
         scalar("SELECT progress FROM runs WHERE key = $1").bind(run.0).fetch_one(&mut *reader).await?;
     // A run that is being prepared has no envelopes.
     let progress = parse_name(&progress).unwrap_or(RunProgress::Open);
-    let events = events::load_row_events(&mut *reader, run).await?.with_progress(progress);
-    let mut guard = Guard::new(events);
+    let mut guard = Guard::new(progress, events::load_row_events(&mut *reader, run).await?);
     let mut rows = query(SELECT_ENVELOPES).bind(run.0).bind(1_i64).bind(i64::from(u32::MAX)).fetch(&mut *reader);
     while let Some(row) = rows.try_next().await? {
         guard.add_envelope(&envelope_from_row(&row)?);
