@@ -38,7 +38,7 @@ fn main() {
     let connector = Server::start(folder.path(), "url", &["connector", "--state-dir", "state"]);
     // The first call does one-time work, which is not measured.
     Connection::open(&connector.address).call();
-    let before = (connector.cpu(), sandbox.cpu());
+    let (connector_before, sandbox_before) = (connector.cpu(), sandbox.cpu());
     let began = Instant::now() + Duration::from_millis(100);
     let due = |index: u64| began + Duration::from_micros(index * 1_000_000 / rate);
     let mut latencies: Vec<Duration> = std::thread::scope(|scope| {
@@ -66,8 +66,8 @@ fn main() {
     );
     println!(
         "  CPU per call: {:.0} µs in the connector, {:.0} µs in the sandbox",
-        micros_per_call(connector.cpu(), before.0),
-        micros_per_call(sandbox.cpu(), before.1)
+        micros_per_call(connector.cpu(), connector_before),
+        micros_per_call(sandbox.cpu(), sandbox_before)
     );
 }
 
@@ -88,14 +88,14 @@ impl Connection {
         Self { reader: BufReader::new(stream), request }
     }
 
-    /// Calls at the due time, and returns the time from then until the answer.
+    /// Calls the tool at the due time, and returns the time from then until the answer.
     fn call_at(&mut self, due: Instant) -> Duration {
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
         self.call();
         due.elapsed()
     }
 
-    /// Calls, and checks that the answer is a balance.
+    /// Calls the tool, and checks that the answer is a balance.
     fn call(&mut self) {
         self.reader.get_mut().write_all(self.request.as_bytes()).expect("sent");
         let (mut length, mut line) = (0, String::new());
@@ -120,7 +120,7 @@ struct Server {
 }
 
 impl Server {
-    /// Starts a command that prints one line of JSON with its URL in this member.
+    /// Starts a command that prints one line of JSON with its URL in `member`.
     fn start(folder: &Path, member: &str, arguments: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_campaign"))
             .current_dir(folder)
@@ -142,6 +142,7 @@ impl Server {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).expect("/proc");
         let fields: Vec<&str> = stat.rsplit(')').next().expect("fields").split_whitespace().collect();
         let ticks = |index: usize| fields[index].parse::<u64>().expect("a number of ticks");
+        // The fields `utime` and `stime`, counted after the process name.
         Duration::from_millis((ticks(11) + ticks(12)) * 10)
     }
 }

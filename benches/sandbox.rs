@@ -135,6 +135,7 @@ impl Server {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).expect("/proc");
         let fields: Vec<&str> = stat.rsplit(')').next().expect("fields").split_whitespace().collect();
         let ticks = |index: usize| fields[index].parse::<f64>().expect("a number");
+        // The fields `utime` and `stime`, counted after the process name.
         (ticks(11) + ticks(12)) / 100.0
     }
 }

@@ -65,7 +65,7 @@ impl Arrivals {
         self.times.lock().expect("no panic while it is locked").len()
     }
 
-    /// Waits until this many requests have arrived.
+    /// Waits until `requests` requests have arrived.
     fn wait_for(&self, requests: usize) {
         let start = Instant::now();
         while self.count() < requests {
@@ -130,7 +130,7 @@ struct RequestTiming {
 
 /// Measures how evenly a run sends its requests.
 ///
-/// The schedule begins as early as any request allows, so no request is ahead of it.
+/// The schedule starts at the time that makes the smallest delay zero, so no request is ahead of it.
 fn measure_timing(arrivals: &Arrivals) -> RequestTiming {
     let scene = Scene::new(REQUESTS, arrivals.server, &format!("{LIMIT}/s"));
     use_single_message_requests(&scene);

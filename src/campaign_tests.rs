@@ -29,8 +29,8 @@ pub(super) struct TestedFile {
 impl TestedFile {
     /// The results of a file, and all findings about it.
     pub(super) fn new(file: &Path, tests: Vec<TestResult>, findings: &[Finding]) -> Self {
-        let is_of_test = |finding: &&Finding| tests.iter().any(|test| test.findings.contains(finding));
-        let others = findings.iter().filter(|finding| !is_of_test(finding)).cloned().collect();
+        let belongs_to_test = |finding: &&Finding| tests.iter().any(|test| test.findings.contains(finding));
+        let others = findings.iter().filter(|finding| !belongs_to_test(finding)).cloned().collect();
         Self { file: file.to_owned(), tests, others }
     }
 
@@ -55,8 +55,8 @@ impl TestedFile {
         let (failed, passed) = (self.count(TestOutcome::Failed), self.count(TestOutcome::Passed));
         let not_run = self.count(TestOutcome::NotRun);
         let counts = describe_counts(&self.tests);
-        let is_wrong = failed > 0 || self.findings().iter().any(Finding::is_error);
-        let mut text = StyledText::from(match (is_wrong, self.tests.is_empty()) {
+        let has_errors = failed > 0 || self.findings().iter().any(Finding::is_error);
+        let mut text = StyledText::from(match (has_errors, self.tests.is_empty()) {
             (true, true) => StyledLine::new([bad("✗ "), name, plain(" has errors, so its tests were not run")]),
             (true, false) => StyledLine::new([bad("✗ "), name, plain(format!(": {counts}"))]),
             (false, true) => StyledLine::new([caution("! "), name, plain(" has no tests")]),
@@ -115,34 +115,34 @@ fn outcome_word(outcome: TestOutcome) -> &'static str {
 
 /// Runs only the tests of the files, without the ledger.
 pub(super) async fn test_campaigns(context: &Context, args: &CheckArgs) -> Result<u8, CommandFailure> {
-    let mut tested = Vec::new();
-    let waiting = context.output.show_spinner("Running the tests…");
+    let mut tested_files = Vec::new();
+    let spinner = context.output.show_spinner("Running the tests…");
     for file in &args.files {
-        tested.push(match test_file(context, args, file).await {
+        tested_files.push(match test_file(context, args, file).await {
             Ok(tests) => TestedFile::new(file, tests, &[]),
             Err(failure) => TestedFile::new(file, Vec::new(), &findings_from_failure(context, failure)?),
         });
     }
-    drop(waiting);
-    let findings: Vec<(&Path, Finding)> = tested
+    drop(spinner);
+    let findings: Vec<(&Path, Finding)> = tested_files
         .iter()
-        .flat_map(|tested| tested.findings().into_iter().map(|finding| (tested.file.as_path(), finding)))
+        .flat_map(|tests| tests.findings().into_iter().map(|finding| (tests.file.as_path(), finding)))
         .map(|(file, finding)| (file, if args.strict { finding.into_strict() } else { finding }))
         .collect();
     let code = if findings.iter().any(|(_, finding)| finding.is_error()) { exit::INVALID } else { exit::SUCCESS };
-    if print_for_other_programs(&context.output, args.format, &findings, &tested) {
+    if print_for_other_programs(&context.output, args.format, &findings, &tested_files) {
         return Ok(code);
     }
     let findings: Vec<Finding> = findings.into_iter().map(|(_, finding)| finding).collect();
     if context.output.json {
-        let tests: Vec<Value> = tested.iter().flat_map(|file| tests_json(&file.file, &file.tests)).collect();
+        let tests: Vec<Value> = tested_files.iter().flat_map(|file| tests_json(&file.file, &file.tests)).collect();
         let findings = findings_json(&findings);
         context.output.print_object(&json!({ "findings": findings, "tests": tests, "exit": code }));
         return Ok(code);
     }
     context.output.print_findings(&findings);
     let mut text = StyledText::new();
-    tested.iter().for_each(|tested| text.extend(tested.render()));
+    tested_files.iter().for_each(|file| text.extend(file.render()));
     context.output.print_done(text, code);
     Ok(code)
 }
@@ -153,12 +153,12 @@ pub(super) fn print_for_other_programs(
     output: &Output,
     format: Option<Format>,
     findings: &[(&Path, Finding)],
-    tested: &[TestedFile],
+    tested_files: &[TestedFile],
 ) -> bool {
     match format {
         Some(Format::Github) => output.print_unwrapped(&render_github_commands(findings)),
         Some(Format::Sarif) => output.print_foreign_json(&render_sarif(findings)),
-        Some(Format::Junit) => output.print_unwrapped(&render_junit(tested)),
+        Some(Format::Junit) => output.print_unwrapped(&render_junit(tested_files)),
         Some(Format::Text | Format::Json) | None => return false,
     }
     true
@@ -199,10 +199,10 @@ pub(super) fn findings_from_failure(
 
 /// The results as JUnit XML: a suite for each file, and a case for each test. The errors of a file that do not belong
 /// to a test share one additional case.
-fn render_junit(tested: &[TestedFile]) -> String {
+fn render_junit(tested_files: &[TestedFile]) -> String {
     let mut suites = String::new();
     let (mut all, mut all_failed, mut all_skipped) = (0, 0, 0);
-    for file in tested {
+    for file in tested_files {
         let errors: Vec<&Finding> = file.others.iter().filter(|finding| finding.is_error()).collect();
         let name = escape_xml(&file.file.display().to_string());
         let mut cases = String::new();

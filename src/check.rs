@@ -47,8 +47,8 @@ pub(super) async fn check_campaigns(context: &Context, args: CheckArgs) -> Resul
     let mut findings: Vec<(&Path, Finding)> = Vec::new();
     let (mut rows, mut parts, mut counts) = (0, 0, StateCounts::default());
     let (mut text, mut figures, mut costs) = (StyledText::new(), Vec::new(), Vec::new());
-    let (mut campaigns, mut tests, mut tested) = (Vec::new(), Vec::new(), Vec::new());
-    let waiting = context.output.show_spinner("Reading the list…");
+    let (mut campaigns, mut tests, mut tested_files) = (Vec::new(), Vec::new(), Vec::new());
+    let spinner = context.output.show_spinner("Reading the list…");
     // At a terminal, the report contains the warnings. Elsewhere, all findings go to standard error.
     let columns = context.output.terminal_width().filter(|_| !context.output.quiet);
     for file in &args.files {
@@ -67,7 +67,7 @@ pub(super) async fn check_campaigns(context: &Context, args: CheckArgs) -> Resul
                 let title = report_title(file, &checked, ReportTrust { is_ready: !has_errors, is_distrusted });
                 text.extend(render_report(title, &checked, columns));
                 tests.extend(tests_json(file, &checked.tests));
-                tested.push(TestedFile::new(file, std::mem::take(&mut checked.tests), &checked.findings));
+                tested_files.push(TestedFile::new(file, std::mem::take(&mut checked.tests), &checked.findings));
                 let mut campaign = checked.forecast.to_json();
                 campaign["file"] = file.display().to_string().into();
                 campaigns.push(campaign);
@@ -76,20 +76,20 @@ pub(super) async fn check_campaigns(context: &Context, args: CheckArgs) -> Resul
                 findings.extend(checked.findings.into_iter().map(|finding| (file.as_path(), finding)));
             }
             Err(failure) => {
-                let found = apply_strictness(findings_from_failure(context, failure)?);
+                let file_findings = apply_strictness(findings_from_failure(context, failure)?);
                 if args.format == Some(Format::Junit) {
                     // Tests of made-up recipients run even if the list was not fetched.
                     let tests = test_file(context, &args, file).await.unwrap_or_default();
-                    tested.push(TestedFile::new(file, tests, &found));
+                    tested_files.push(TestedFile::new(file, tests, &file_findings));
                 }
-                text.push(not_ready_line(file, &found, false));
-                findings.extend(found.into_iter().map(|finding| (file.as_path(), finding)));
+                text.push(not_ready_line(file, &file_findings, false));
+                findings.extend(file_findings.into_iter().map(|finding| (file.as_path(), finding)));
             }
         }
     }
-    drop(waiting);
+    drop(spinner);
     let code = if findings.iter().any(|(_, finding)| finding.is_error()) { exit::INVALID } else { exit::SUCCESS };
-    if print_for_other_programs(&context.output, args.format, &findings, &tested) {
+    if print_for_other_programs(&context.output, args.format, &findings, &tested_files) {
         return Ok(code);
     }
     let fixable = if args.fix { Vec::new() } else { list_fixable_files(&findings) };
@@ -202,8 +202,8 @@ struct CheckReport {
 
 fn serialize_one_or_all<S: Serializer>(figures: &Vec<CostFigures>, serializer: S) -> Result<S::Ok, S::Error> {
     match figures.as_slice() {
-        [one] => one.serialize(serializer),
-        each => each.serialize(serializer),
+        [single] => single.serialize(serializer),
+        several => several.serialize(serializer),
     }
 }
 
@@ -317,8 +317,8 @@ fn report_title(file: &Path, checked: &FileCheck, trust: ReportTrust) -> StyledL
     }
     let recipients = format_count(forecast.rows, "recipient");
     if forecast.messages == 0 {
-        let none = format!(" has no messages to send: 0 of {recipients}");
-        return StyledLine::new([caution("! "), name, plain(none)]);
+        let message = format!(" has no messages to send: 0 of {recipients}");
+        return StyledLine::new([caution("! "), name, plain(message)]);
     }
     let mut ready = format!(" is ready: {} of {recipients}", format_thousands(forecast.messages));
     if !tests.is_empty() {
@@ -368,8 +368,10 @@ fn render_report(title: StyledLine, checked: &FileCheck, columns: Option<usize>)
 
 /// Adds the findings of a severity.
 fn add_findings(text: &mut StyledText, findings: &[Finding], severity: Severity, columns: usize) {
-    let mut found = findings.iter().filter(|finding| finding.severity == severity).peekable();
-    if found.peek().is_none() {
+    /// The width of the indent and the mark of a finding.
+    const START_WIDTH: usize = 4;
+    let mut listed = findings.iter().filter(|finding| finding.severity == severity).peekable();
+    if listed.peek().is_none() {
         return;
     }
     let (title, mark) = match severity {
@@ -377,16 +379,17 @@ fn add_findings(text: &mut StyledText, findings: &[Finding], severity: Severity,
         Severity::Note | Severity::Error => ("Notes", span(SpanMeaning::Dim, "· ")),
     };
     forecast::add_heading(text, title);
-    for finding in found {
+    for finding in listed {
         let message = escape_to_one_line(&finding.message);
         let rule = finding.rule.id;
         // The rule is aligned with the right edge if it fits.
-        let used = 4 + console::measure_text_width(&message) + rule.len();
-        let gap = " ".repeat(columns.min(PROSE_WIDTH).saturating_sub(used).max(2));
+        let width = START_WIDTH + console::measure_text_width(&message) + rule.len();
+        let gap = " ".repeat(columns.min(PROSE_WIDTH).saturating_sub(width).max(2));
         text.push(StyledLine::new([mark.clone(), plain(message), plain(gap), dim(rule)]).with_indent(2));
         if let Some(place) = &finding.place {
-            let at = format!("{}:{}:{}", place.source.path().display(), place.line_number(), place.column_number());
-            text.push(StyledLine::new([dim(at)]).with_indent(4).unbroken());
+            let location =
+                format!("{}:{}:{}", place.source.path().display(), place.line_number(), place.column_number());
+            text.push(StyledLine::new([dim(location)]).with_indent(4).unbroken());
         }
         if let Some(help) = &finding.help {
             for (index, line) in help.lines().enumerate() {
@@ -404,22 +407,23 @@ fn show_settings(context: &Context, files: &[PathBuf], gateway: Option<&str>) ->
     for file in files {
         let inputs = context.load_campaign(file, gateway)?;
         context.output.print_findings(&inputs.warnings);
-        let found = list_settings(&inputs.campaign, inputs.destination.profile(), gateway.is_some());
-        all.push((file.display().to_string(), found));
+        let settings = list_settings(&inputs.campaign, inputs.destination.profile(), gateway.is_some());
+        all.push((file.display().to_string(), settings));
     }
     if context.output.json {
-        let files: Vec<Value> = all
-            .iter()
-            .map(
-                |(file, found)| json!({ "file": file, "settings": found.iter().map(setting_json).collect::<Vec<_>>() }),
-            )
-            .collect();
+        let file_json = |(file, settings): &(String, Vec<Setting>)| {
+            let settings: Vec<Value> = settings.iter().map(setting_json).collect();
+            json!({ "file": file, "settings": settings })
+        };
+        let files: Vec<Value> = all.iter().map(file_json).collect();
         context.output.print_object(&json!({ "files": files, "exit": exit::SUCCESS }));
         return Ok(exit::SUCCESS);
     }
     let document: Mapping = match all.as_slice() {
-        [(_, found)] => settings_mapping(found),
-        several => several.iter().map(|(file, found)| (file.as_str().into(), settings_mapping(found).into())).collect(),
+        [(_, settings)] => settings_mapping(settings),
+        several => {
+            several.iter().map(|(file, settings)| (file.as_str().into(), settings_mapping(settings).into())).collect()
+        }
     };
     // Values that were read from YAML can always be written as YAML.
     context.output.print_unwrapped(&serde_yaml::to_string(&document).unwrap_or_default());

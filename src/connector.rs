@@ -29,7 +29,7 @@ use campaign_server::connector::{
 
 /// The timeout of a request to the gateway.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-/// The grace period for calls in flight at shutdown: longer than the gateway can take for a message.
+/// The grace period for calls in flight at shutdown: longer than the gateway can take to accept a message.
 const SHUTDOWN_TIMEOUT: Duration = INTAKE_TIMEOUT.saturating_add(ANSWER_TIMEOUT);
 
 pub(super) async fn run_connector(context: &Context, args: ConnectorArgs) -> Result<u8, CommandFailure> {
@@ -96,7 +96,7 @@ async fn build_send_policy(
 }
 
 fn load_profile(context: &Context, args: &ConnectorArgs) -> Result<Profile, CommandFailure> {
-    Ok(context.profiles().find_for_inquiry(args.through.gateway.as_deref(), &context.observer)?)
+    Ok(context.profiles().find_for_inquiry(args.gateway_option.gateway.as_deref(), &context.observer)?)
 }
 
 /// Loads the campaigns of a folder. The API key of the profile must be readable, because campaigns need it.
@@ -107,7 +107,7 @@ fn load_folder_campaigns(context: &Context, folder: &Path, profile: &Profile) ->
         command: Box::new(move |arguments| output.command(arguments)),
         remedy: Box::new(move |error| error_hint(error, &options)),
     };
-    Campaigns::from_folder(folder, advice).map_err(|error| {
+    Campaigns::open(folder, advice).map_err(|error| {
         CommandFailure::invalid(format!("cannot read the campaigns folder `{}`: {error}", folder.display()))
     })
 }
@@ -136,8 +136,9 @@ async fn serve_http(
             describe_permissions(args)
         ));
     }
-    // Slow requests get progress messages, so silence needs no timeout.
-    let limits = ConnectionLimits { silence: None, end: SHUTDOWN_TIMEOUT, ..ConnectionLimits::default() };
+    // Slow requests get progress messages, so idle connections need no timeout.
+    let limits =
+        ConnectionLimits { idle_timeout: None, shutdown_timeout: SHUTDOWN_TIMEOUT, ..ConnectionLimits::default() };
     campaign_net::serve_connections(listener, router(connector, access), limits, wait_for_interrupt(interrupt)).await;
     Ok(exit::SUCCESS)
 }
@@ -149,9 +150,11 @@ fn describe_permissions(args: &ConnectorArgs) -> String {
         return format!("sending is disabled (enable it with --allow-send); lookups are limited to {lookups} an hour");
     }
     let only_to = args.only_to.as_ref().map(|file| format!(", only to the numbers in {}", file.display()));
-    let yes = if args.approve { "you approve it with `campaign approve`" } else { "the assistant confirms it" };
+    let consent = if args.approve { "you approve it with `campaign approve`" } else { "the assistant confirms it" };
     let (max_sends, only_to) = (args.max_sends_per_hour, only_to.unwrap_or_default());
-    format!("sends each message after {yes}, at most {max_sends} an hour{only_to}; looks up at most {lookups} an hour")
+    format!(
+        "sends each message after {consent}, at most {max_sends} an hour{only_to}; looks up at most {lookups} an hour"
+    )
 }
 
 /// Serves the program that started this process. Standard output carries protocol messages only.

@@ -25,7 +25,7 @@ use campaign_engine::report::{
 };
 use campaign_gateway::{Balance, BoxFuture, CreateTemplate, DeleteTemplate, TemplateChannel};
 use campaign_ledger::{COUNTRY, RowState};
-use campaign_manifest::{Campaign, InDoubtPolicy, NOTIFY_COMMAND, Profile, Rate, RecipientSource, Resource};
+use campaign_manifest::{Campaign, InDoubtPolicy, NOTIFY_COMMAND, Profile, RecipientSource, Resource};
 use campaign_runs::{
     Consent, ConsentRefusal, Inputs, ListSurvey, PlanOptions, PlanReview, Proposal, Sample, ScheduleActivation,
     StandingApproval, TemplateChange, describe_closed_window,
@@ -102,10 +102,10 @@ fn proposal_prompt(proposal: &Proposal<'_>) -> ConfirmationPrompt {
             approval_prompt(approving, profile, standing.as_ref(), samples)
         }
         Proposal::Resume { run, snapshot, profile, number, cost, balance, rest, is_retry } => {
-            let (name, messages, through) = (run.name(), format_count(*number, "message"), gateway_phrase(profile));
+            let (name, messages, gateway) = (run.name(), format_count(*number, "message"), gateway_phrase(profile));
             let title = match is_retry {
-                true => format!("Retry {messages} from {name} {through}?"),
-                false => format!("Resume {name}: send {messages} {through}?"),
+                true => format!("Retry {messages} from {name} {gateway}?"),
+                false => format!("Resume {name}: send {messages} {gateway}?"),
             };
             let mut prompt = ConfirmationPrompt::new(title, ExpectedAnswer::Number(*number), "send");
             prompt.add_fact(
@@ -131,8 +131,8 @@ fn proposal_prompt(proposal: &Proposal<'_>) -> ConfirmationPrompt {
         }
         Proposal::Single { operation, phones, profile } => {
             let phones: Vec<String> = phones.iter().map(|phone| format!("+{phone}")).collect();
-            let (phones, through) = (phones.join(", "), gateway_phrase(profile));
-            let (what, action, effect) = match operation {
+            let (phones, gateway) = (phones.join(", "), gateway_phrase(profile));
+            let (verb, action, effect) = match operation {
                 SingleKind::Lookup => ("Look up", "look it up", "The subscriber is not notified."),
                 SingleKind::CodeCall => ("Call", "call", "The phone will ring."),
                 SingleKind::Message => ("Send a message to", "send", "The recipient will get the message."),
@@ -140,7 +140,7 @@ fn proposal_prompt(proposal: &Proposal<'_>) -> ConfirmationPrompt {
                     ("Send a test message to", "send", "The test does not count as a campaign message.")
                 }
             };
-            ConfirmationPrompt::new(format!("{what} {phones} {through}?"), ExpectedAnswer::Yes, action)
+            ConfirmationPrompt::new(format!("{verb} {phones} {gateway}?"), ExpectedAnswer::Yes, action)
                 .with_note(format!("This costs money. {effect}"))
         }
         Proposal::OutsideWindow { opens } => {
@@ -157,7 +157,7 @@ fn proposal_prompt(proposal: &Proposal<'_>) -> ConfirmationPrompt {
     }
 }
 
-/// The phrase that names the gateway in a title.
+/// The phrase that names the gateway in a title: `through NAME (HOST)`.
 fn gateway_phrase(profile: &Profile) -> String {
     format!("through {} ({})", profile.name, profile.base_url.host_and_port())
 }
@@ -268,8 +268,8 @@ struct SendingFacts<'q> {
 impl SendingFacts<'_> {
     /// Adds the facts about a run to a prompt, followed by warnings.
     fn add_to(&self, prompt: &mut ConfirmationPrompt) {
-        let Self { inputs, profile, survey: surveyed, rows, start, balance, samples } = self;
-        let (campaign, survey) = (&inputs.campaign, &surveyed.survey);
+        let Self { inputs, profile, survey: list, rows, start, balance, samples } = self;
+        let (campaign, survey) = (&inputs.campaign, &list.survey);
         prompt.add_fact("recipients", self.recipient_spans());
         if let Some(variants) = describe_variants(&campaign.brief, survey, rows) {
             prompt.add_fact("variants", [variants.into()]);
@@ -286,7 +286,7 @@ impl SendingFacts<'_> {
         if parts > rows.len() {
             prompt.add_fact("length", [format_count(parts, "part").into()]);
         }
-        add_cost(prompt, surveyed.compute_cost(inputs, rows).as_ref(), profile.currency.as_deref(), *balance);
+        add_cost(prompt, list.compute_cost(inputs, rows).as_ref(), profile.currency.as_deref(), *balance);
         if let Some(duration) = self.describe_minimum_duration() {
             prompt.add_fact("duration", [duration.into()]);
         }
@@ -295,13 +295,13 @@ impl SendingFacts<'_> {
             add_local_time(prompt, inputs, survey, rows);
         }
         add_samples(prompt, samples);
-        for finding in start.map(|start| surveyed.warnings_for_rows(inputs, rows, start)).unwrap_or_default() {
+        for finding in start.map(|start| list.warnings_for_rows(inputs, rows, start)).unwrap_or_default() {
             let meaning = if finding.severity == Severity::Note { SpanMeaning::Dim } else { SpanMeaning::Caution };
             prompt.add_labelled(severity_word(finding.severity), meaning, &finding.message);
         }
     }
 
-    /// Formats the number of recipients who get a message, and the reasons for which the others are skipped.
+    /// Formats the number of recipients who get a message, and the reasons why the others are skipped.
     fn recipient_spans(&self) -> Vec<Span> {
         let (survey, number) = (&self.survey.survey, self.rows.len());
         let mut text =
@@ -335,21 +335,21 @@ impl SendingFacts<'_> {
     fn describe_minimum_duration(&self) -> Option<String> {
         let (campaign, number) = (&self.inputs.campaign, self.rows.len());
         let rate = campaign.delivery.with_profile_limits(self.profile).rate;
-        let timed = rate.and_then(|rate| Some((rate, Rate::per_second(rate)?))).map(|(rate, per_second)| {
-            let time = Duration::from_secs_f64(number as f64 / per_second);
+        let time_estimate = rate.and_then(|rate| {
+            let time = Duration::from_secs_f64(number as f64 / rate.per_second()?);
             let openings = campaign.count_openings(Some(self.profile), time, None);
             let openings = openings.map(|openings| format!(", over {openings} sending windows"));
             let minimum = match time.as_secs() {
                 0 => "less than 1 s".to_owned(),
                 _ => format!("at least {}", format_duration(time)),
             };
-            format!("{minimum} at {rate}{}", openings.unwrap_or_default())
+            Some(format!("{minimum} at {rate}{}", openings.unwrap_or_default()))
         });
         let Survey { zones, sent_by_day, .. } = &self.survey.survey;
         let days = count_sending_days(campaign, Some(self.profile), zones, sent_by_day, number, None);
         let days = days.map(|days| format!("over {days} days"));
-        let all: Vec<String> = timed.into_iter().chain(days).collect();
-        (!all.is_empty()).then(|| all.join(", "))
+        let estimates: Vec<String> = time_estimate.into_iter().chain(days).collect();
+        (!estimates.is_empty()).then(|| estimates.join(", "))
     }
 }
 
@@ -585,7 +585,7 @@ mod tests {
 
     #[test]
     fn part_of_day_detects_evening_and_night() {
-        let at = |time: &str| part_of_day(&format!("2026-11-26T{time}[Europe/Kyiv]").parse().unwrap());
+        let part_at = |time: &str| part_of_day(&format!("2026-11-26T{time}[Europe/Kyiv]").parse().unwrap());
         for (time, part) in [
             ("07:59", Some("night")),
             ("08:00", None),
@@ -595,7 +595,7 @@ mod tests {
             ("21:00", Some("night")),
             ("00:00", Some("night")),
         ] {
-            assert_eq!(at(time), part, "{time}");
+            assert_eq!(part_at(time), part, "{time}");
         }
     }
 

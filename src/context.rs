@@ -29,7 +29,7 @@ use campaign_manifest::CampaignDay;
 use campaign_net::metrics::Metrics;
 use campaign_runs::{
     Adapters, Error, FetchContext, Inputs, Launch, Profiles, RunEvent, RunObserver, RunPhase, fetch_list,
-    unfamiliar_ledger_warning,
+    find_unfamiliar_ledger_warning,
 };
 
 /// The context that all commands share.
@@ -192,14 +192,14 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The time for which the command waits for the ledger to close after a second signal.
 const HURRIED_CLOSE_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// A callback with the duration of each commit.
+/// A callback that receives the duration of each commit.
 type CommitListener = Arc<dyn Fn(Duration) + Send + Sync>;
 
 /// The open ledgers, which are closed at the end of the command.
 #[derive(Default)]
 pub(super) struct OpenLedgers {
     open: Mutex<Vec<Arc<dyn Ledger>>>,
-    /// The address of the database, which records whether it was reached.
+    /// The address of the database. It also records whether the database was reached.
     address: OnceLock<PostgresAddress>,
 }
 
@@ -386,7 +386,7 @@ impl Context {
                 let ledger = PostgresLedger::open(&address, &self.create_state_folder()?).await?;
                 ledger.ensure_newest()?;
                 // The next write creates the high-water mark, which ends the warning.
-                let warning = unfamiliar_ledger_warning(&ledger, Timestamp::now()).await?;
+                let warning = find_unfamiliar_ledger_warning(&ledger, Timestamp::now()).await?;
                 self.output.print_findings(warning.as_slice());
                 Ok(self.ledgers.register(ledger.with_commit_callback(on_commit)))
             }
@@ -464,8 +464,8 @@ impl Context {
         if let Some(defect) = defect {
             self.output.warn_untrusted_ledger(&self.output.explain_error(&defect.into()).to_single_line());
         }
-        if let Some(sign) = find_stray_runs(copies).into_iter().next() {
-            (self.observer)(RunEvent::Contradicted(sign));
+        if let Some(contradiction) = find_stray_runs(copies).into_iter().next() {
+            (self.observer)(RunEvent::Contradicted(contradiction));
         }
         Ok(ledger)
     }
@@ -566,11 +566,11 @@ impl Context {
         let (state, profiles, mut interrupt) = (self.create_state_folder()?, self.profiles(), self.watch_signals()?);
         let context =
             FetchContext { state: &state, ledger, profiles: &profiles, input: piped_input, observer: &self.observer };
-        let _waiting = self.output.show_spinner("Fetching the list…");
+        let _spinner = self.output.show_spinner("Fetching the list…");
         tokio::select! {
             fetched = fetch_list(&inputs, context) => Ok(fetched?),
             signal = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => {
-                let signal = signal.ok().and_then(|interrupt| interrupt.signal()).unwrap_or(2);
+                let signal = signal.ok().and_then(|interrupt| interrupt.signal()).unwrap_or(process::SIGINT);
                 Err(Error::Interrupted { signal, phase: RunPhase::Preparing }.into())
             }
         }
@@ -602,7 +602,7 @@ impl ExposureWarnings {
         let repair = match access {
             FileAccess { is_shared_temporary: true, .. } => "choose your own folder with `--state-dir`".to_owned(),
             // A group shares the folder, so only others lose access.
-            FileAccess { gives_its_group: true, .. } => format!("run `chmod o= {name}`"),
+            FileAccess { is_setgid: true, .. } => format!("run `chmod o= {name}`"),
             _ => format!("run `chmod 700 {name}`"),
         };
         warn_about("the state folder", folder, access, &repair);
@@ -613,8 +613,8 @@ impl ExposureWarnings {
         let is_open = |access: FileAccess| access.everyone_reads || access.everyone_writes;
         let Some(access) = self.find_new_exposure(file, is_open) else { return };
         // SQLite gives its other files the mode of the ledger file.
-        let beside = ["-wal", "-shm"].map(|end| PathBuf::from(format!("{}{end}", file.display())));
-        let files = std::iter::once(file).chain(beside.iter().map(PathBuf::as_path).filter(|path| path.exists()));
+        let others = ["-wal", "-shm"].map(|end| PathBuf::from(format!("{}{end}", file.display())));
+        let files = std::iter::once(file).chain(others.iter().map(PathBuf::as_path).filter(|path| path.exists()));
         let files: Vec<String> = files.map(quote_for_shell).collect();
         warn_about("the ledger", file, access, &format!("run `chmod 600 {}`", files.join(" ")));
     }
@@ -638,11 +638,11 @@ impl ExposureWarnings {
 }
 
 fn warn_about(file_kind: &str, path: &Path, access: FileAccess, repair: &str) {
-    let can = match (access.everyone_reads, access.everyone_writes) {
+    let action = match (access.everyone_reads, access.everyone_writes) {
         (true, true) => "read and change",
         (false, true) => "change",
         _ => "read",
     };
     let (path, mode) = (path.display(), access.mode);
-    tracing::warn!("everyone on this machine can {can} {file_kind} `{path}` (mode {mode:04o}): {repair}");
+    tracing::warn!("everyone on this machine can {action} {file_kind} `{path}` (mode {mode:04o}): {repair}");
 }

@@ -29,7 +29,7 @@ pub(super) fn terminal_observer(output: &Output) -> RunObserver {
             }
             RunEvent::Sending(event) => match &*progress {
                 Some(progress) => progress.handle_event(&event),
-                None => show_wait(&output, &event),
+                None => show_single_operation_event(&output, &event),
             },
             RunEvent::SendingEnded => progress.take().iter().for_each(ProgressReporter::finish_display),
             event => show_event(&output, event),
@@ -38,11 +38,11 @@ pub(super) fn terminal_observer(output: &Output) -> RunObserver {
 }
 
 /// Prints why a single operation waits, and any warning about it.
-fn show_wait(output: &Output, event: &delivery::DeliveryEvent) {
+fn show_single_operation_event(output: &Output, event: &delivery::DeliveryEvent) {
     match event {
         // A single operation has no counts and no warm-up.
         delivery::DeliveryEvent::Settled { .. } | delivery::DeliveryEvent::Asking { .. } => {}
-        delivery::DeliveryEvent::Warning(what) => output.print_warning(what),
+        delivery::DeliveryEvent::Warning(warning) => output.print_warning(warning),
         delivery::DeliveryEvent::Waiting { reason, time, next } => {
             output.print_note(&progress::describe_wait(reason, *time, *next))
         }
@@ -105,8 +105,8 @@ fn show_event(output: &Output, event: RunEvent) {
             format_count(rows, "message"),
             choose_plural(rows, "it", "them")
         )),
-        RunEvent::RetryPlanned { run, rows, skipped: left_out, errors, scope } => {
-            output.print_note(&describe_retry(&run, rows, &left_out));
+        RunEvent::RetryPlanned { run, rows, skipped, errors, scope } => {
+            output.print_note(&describe_retry(&run, rows, &skipped));
             for line in retry::describe_errors(&output.options, &run, &errors, &scope) {
                 output.print_note(&line);
             }
@@ -125,7 +125,9 @@ fn show_event(output: &Output, event: RunEvent) {
             output.print_note(&format!("asking the gateway about {rows} in doubt; nothing is sent again"));
         }
         RunEvent::Reconciliation(reconciliation) => output.print_note(&describe_reconciliation(&reconciliation)),
-        RunEvent::ResultsUnwritten(why) => output.print_note(&describe_stale_results(output, why)),
+        RunEvent::ResultsUnwritten(stale_results) => {
+            output.print_note(&describe_stale_results(output, stale_results));
+        }
         RunEvent::SendingBegins { .. } | RunEvent::Sending(_) | RunEvent::SendingEnded => {}
     }
 }
@@ -168,7 +170,7 @@ pub(super) fn describe_reconciliation(reconciliation: &Reconciliation) -> String
     }
     let parts = [
         (found, "sent"),
-        // The name of the state: the gateway might have accepted these messages and failed to deliver them.
+        // The name of the state is used, because the gateway might have accepted these messages but not delivered them.
         (failed, RowState::Failed.name()),
         (not_found, "not found"),
         (unresolved, "unresolved"),

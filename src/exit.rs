@@ -75,7 +75,7 @@ fn exit_code_of_error(error: &Error) -> u8 {
         Error::Template(TemplateRefusal::NothingDeleted { .. }) => REJECTIONS,
         Error::TooManyThisHour { .. }
         | Error::TooManyInquiries { .. }
-        | Error::Retry(RetryRefusal::Unconfirmed { said: None, .. }) => STOPPED,
+        | Error::Retry(RetryRefusal::Unconfirmed { accepted: None, .. }) => STOPPED,
         Error::Busy { .. }
         | Error::BusyRun { .. }
         | Error::NothingToStopYet { .. }
@@ -146,12 +146,12 @@ fn exit_code_of_inquiry(cause: FailureCause) -> u8 {
 
 /// The exit code of a `run` command that has no recipients to send to.
 pub(super) fn exit_code_without_run(nothing: &NothingLeft) -> u8 {
-    let code = exit_code_of_end(None, &nothing.meant);
+    let code = exit_code_of_end(None, &nothing.selected);
     if nothing.doubt { more_severe_code(code, IN_DOUBT) } else { code }
 }
 
 /// The more serious of two exit codes.
-pub(super) fn more_severe_code(one: u8, other: u8) -> u8 {
+pub(super) fn more_severe_code(code: u8, other: u8) -> u8 {
     let rank = |code: u8| match code {
         STORAGE => 0,
         SIGNAL.. => 1,
@@ -162,9 +162,10 @@ pub(super) fn more_severe_code(one: u8, other: u8) -> u8 {
         IN_DOUBT => 6,
         REJECTIONS => 7,
         SUCCESS => 8,
+        // A bug, or an unknown code.
         _ => 1,
     };
-    if rank(other) < rank(one) { other } else { one }
+    if rank(other) < rank(code) { other } else { code }
 }
 
 /// The exit code of `run` for the current state of a run.
@@ -266,7 +267,7 @@ impl CommandFailure {
         Self::new(STORAGE, message.to_string())
     }
 
-    /// Converts the failure into an explanation. Suggested commands repeat these options.
+    /// Converts the failure into an explanation. Suggested commands repeat `options`.
     pub(super) fn into_explanation(self, options: &RepeatedOptions) -> Explanation {
         match self {
             CommandFailure::Explained(explanation) => explanation,
@@ -284,7 +285,7 @@ impl Explanation {
         Self::new(if has_run_out_of_file_handles() { STORAGE } else { INVALID }, message)
     }
 
-    /// Explains an error of the `campaign_runs` crate. Suggested commands repeat these options.
+    /// Explains an error of the `campaign_runs` crate. Suggested commands repeat `options`.
     pub(super) fn from_run_error(error: &Error, options: &RepeatedOptions) -> Self {
         // An input that cannot be opened because no file handles are free is not invalid.
         let exit = match exit_code_of_error(error) {
@@ -346,10 +347,10 @@ mod tests {
         // A bug always has its own exit code.
         let kinds = StopKind::ALL.into_iter().filter(|kind| *kind != StopKind::Internal);
         let code = |kind: StopKind| exit_code_of_end(Some(kind), &StateCounts::default());
-        for (one, other) in kinds.clone().flat_map(|one| kinds.clone().map(move |other| (one, other))) {
-            if one.severity() > other.severity() {
-                assert_eq!(more_severe_code(code(one), code(other)), code(one), "{one:?} beside {other:?}");
-                assert_ne!(code(one), code(other), "{one:?} beside {other:?}");
+        for (kind, other) in kinds.clone().flat_map(|kind| kinds.clone().map(move |other| (kind, other))) {
+            if kind.severity() > other.severity() {
+                assert_eq!(more_severe_code(code(kind), code(other)), code(kind), "{kind:?} beside {other:?}");
+                assert_ne!(code(kind), code(other), "{kind:?} beside {other:?}");
             }
         }
     }

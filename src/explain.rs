@@ -26,9 +26,9 @@ pub(super) fn explain_rule(context: &Context, args: &ExplainArgs) -> Result<u8, 
         return Ok(exit::SUCCESS);
     };
     let id = parse_rule_id(typed);
-    let found =
+    let rule_and_group =
         rule_groups().into_iter().find_map(|group| Some((*group.rules.iter().find(|rule| rule.id == id)?, group)));
-    let Some((rule, group)) = found else {
+    let Some((rule, group)) = rule_and_group else {
         return Err(unknown_rule(&id));
     };
     if output.json {
@@ -69,18 +69,18 @@ fn explanation_page(rule: &Rule) -> String {
 /// Wraps a text at [`MAX_WIDTH`] characters. Code between backticks can be broken at spaces, too.
 fn wrap_text(text: &str) -> String {
     let mut lines = String::with_capacity(text.len() + 2);
-    let mut used = 0;
+    let mut width = 0;
     for word in text.split(' ') {
         let length = word.chars().count();
-        if used > 0 && used + 1 + length > MAX_WIDTH {
+        if width > 0 && width + 1 + length > MAX_WIDTH {
             lines.push('\n');
-            used = 0;
-        } else if used > 0 {
+            width = 0;
+        } else if width > 0 {
             lines.push(' ');
-            used += 1;
+            width += 1;
         }
         lines.push_str(word);
-        used += length;
+        width += length;
     }
     lines + "\n"
 }

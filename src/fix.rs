@@ -33,7 +33,7 @@ struct FixedFile {
     titles: Vec<String>,
 }
 
-/// Fixes the campaign files, and the files that they name, until nothing more can be fixed. Returns the fixes as JSON.
+/// Fixes the campaign files and the files named in them until nothing more can be fixed. Returns the fixes as JSON.
 ///
 /// # Errors
 /// If the operator did not confirm, or a file cannot be written.
@@ -75,8 +75,8 @@ fn find_fixes(context: &Context, args: &CheckArgs) -> Result<Vec<FixedFile>, Com
             Ok(inputs) => inputs.warnings.clone(),
             Err(failure) => findings_from_failure(context, failure)?,
         };
-        let placed = findings.iter().filter_map(Finding::placed_fix);
-        let mut paths: Vec<&Path> = placed.map(|(place, _)| place.source.path()).collect();
+        let placed_fixes = findings.iter().filter_map(Finding::placed_fix);
+        let mut paths: Vec<&Path> = placed_fixes.map(|(place, _)| place.source.path()).collect();
         paths.dedup();
         for path in paths {
             // The same file can have two names.
@@ -92,27 +92,29 @@ fn find_fixes(context: &Context, args: &CheckArgs) -> Result<Vec<FixedFile>, Com
     Ok(files.into_values().collect())
 }
 
-/// Applies the fixes of these findings to the text of a file, without writing the file. Returns `None` if the fixes
+/// Applies the fixes of `findings` to the text of a file, without writing the file. Returns `None` if the fixes
 /// change nothing, or if the file cannot be read or has changed since the findings were made.
 fn fix_file(path: &Path, is_campaign: bool, findings: &[Finding]) -> Option<FixedFile> {
     let before = fs::read_to_string(path).ok()?;
-    let placed = findings.iter().filter_map(Finding::placed_fix).filter(|(place, _)| place.source.path() == path);
-    let placed: Vec<_> = placed.filter(|(place, _)| matches_masked_source(place.source.text(), &before)).collect();
-    if placed.is_empty() {
+    let placed_fixes: Vec<_> = findings
+        .iter()
+        .filter_map(Finding::placed_fix)
+        .filter(|(place, _)| place.source.path() == path && matches_masked_source(place.source.text(), &before))
+        .collect();
+    if placed_fixes.is_empty() {
         return None;
     }
     let (after, titles) = if is_campaign {
         let fixed = fix_campaign_text(path, &before);
         (fixed.text, fixed.titles)
     } else {
-        let (after, applied) = apply_fixes(&before, placed.iter().map(|(_, fix)| *fix));
+        let (after, applied) = apply_fixes(&before, placed_fixes.iter().map(|(_, fix)| *fix));
         (after, applied.iter().map(|fix| fix.title.clone()).collect())
     };
     (after != before).then(|| FixedFile { path: path.to_owned(), before, after, titles })
 }
 
-/// Whether the source text in a finding is this text, apart from secrets. In the source text of a finding, asterisks
-/// replace the bytes of secrets.
+/// Whether `masked`, the source text of a finding, matches `text`. In `masked`, asterisks replace the bytes of secrets.
 fn matches_masked_source(masked: &str, text: &str) -> bool {
     masked.len() == text.len()
         && masked.bytes().zip(text.bytes()).all(|(masked_byte, byte)| masked_byte == byte || masked_byte == b'*')
@@ -126,15 +128,15 @@ fn replace_file(file: &FixedFile) -> io::Result<()> {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file is read-only"));
     }
     let folder = target.parent().unwrap_or(Path::new("."));
-    let mut new = tempfile::Builder::new().prefix(".campaign-fix-").tempfile_in(folder)?;
-    new.write_all(file.after.as_bytes())?;
-    keep_owner(new.path(), &metadata)?;
-    fs::set_permissions(new.path(), metadata.permissions())?;
-    new.as_file().sync_all()?;
+    let mut new_file = tempfile::Builder::new().prefix(".campaign-fix-").tempfile_in(folder)?;
+    new_file.write_all(file.after.as_bytes())?;
+    keep_owner(new_file.path(), &metadata)?;
+    fs::set_permissions(new_file.path(), metadata.permissions())?;
+    new_file.as_file().sync_all()?;
     if fs::read(&target)? != file.before.as_bytes() {
         return Err(io::Error::other("it was changed by someone else in the meantime; run the command again"));
     }
-    new.persist(&target).map_err(|error| error.error)?;
+    new_file.persist(&target).map_err(|error| error.error)?;
     private::sync_entry(&target)
 }
 
@@ -200,11 +202,11 @@ fn push_diff_operation(text: &mut StyledText, operation: &DiffOp, old: &[&str], 
         std::iter::once(style(mark.to_owned())).chain(spans).collect()
     };
     let is_paired = removed.len() == added.len();
-    for (at, line) in removed.iter().enumerate() {
-        push(emphasize("-", line, added.get(at).filter(|_| is_paired), bad));
+    for (index, line) in removed.iter().enumerate() {
+        push(emphasize("-", line, added.get(index).filter(|_| is_paired), bad));
     }
-    for (at, line) in added.iter().enumerate() {
-        push(emphasize("+", line, removed.get(at).filter(|_| is_paired), good));
+    for (index, line) in added.iter().enumerate() {
+        push(emphasize("+", line, removed.get(index).filter(|_| is_paired), good));
     }
 }
 
@@ -237,7 +239,7 @@ fn split_words(line: &str) -> Vec<&str> {
 mod tests {
     use super::*;
 
-    fn difference(before: &str, after: &str, color: bool) -> String {
+    fn render_difference(before: &str, after: &str, color: bool) -> String {
         let mut text = StyledText::new();
         add_difference(&mut text, before, after);
         text.render(Some(80), color)
@@ -248,10 +250,10 @@ mod tests {
         let before = "1\n2\n3\n4\nmessage: Sale: today\n6\n7\n8\n9\n";
         let after = before.replace("Sale: today", "\"Sale: today\"");
         assert_eq!(
-            difference(before, &after, false),
+            render_difference(before, &after, false),
             "@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-message: Sale: today\n+message: \"Sale: today\"\n 6\n 7\n 8\n"
         );
-        assert_eq!(difference("a\r\na\r\nb\r\n", "a\r\nb\r\n", false), "@@ -1,3 +1,2 @@\n a\n-a\n b\n");
+        assert_eq!(render_difference("a\r\na\r\nb\r\n", "a\r\nb\r\n", false), "@@ -1,3 +1,2 @@\n a\n-a\n b\n");
     }
 
     #[test]

@@ -46,8 +46,8 @@ pub(super) fn add_recipients(text: &mut StyledText, forecast: &Forecast, inputs:
     );
     let (listed, others) = forecast.left_out.split_at(forecast.left_out.len().min(MAX_REASONS));
     let reasons: Vec<String> =
-        listed.iter().map(|left| format!("{}: {}", left.state, escape_to_one_line(&left.reason))).collect();
-    let numbers: Vec<String> = listed.iter().map(|left| format!("−{}", format_thousands(left.rows))).collect();
+        listed.iter().map(|skipped| format!("{}: {}", skipped.state, escape_to_one_line(&skipped.reason))).collect();
+    let numbers: Vec<String> = listed.iter().map(|skipped| format!("−{}", format_thousands(skipped.rows))).collect();
     let columns = |text: &str| text.chars().count();
     let later = (forecast.later > 0).then(|| format!("−{}", format_thousands(forecast.later)));
     let width =
@@ -60,18 +60,18 @@ pub(super) fn add_recipients(text: &mut StyledText, forecast: &Forecast, inputs:
         text.push(StyledLine::new([number, plain("  ")].into_iter().chain(rest)).with_indent(4).with_hang(width + 2));
     };
     add(format_thousands(forecast.rows), vec![plain(list)]);
-    for ((left, reason), number) in listed.iter().zip(reasons).zip(numbers) {
-        add(number, vec![plain(format!("{reason:<reason_width$}  ")), dim(format_rows(left))]);
+    for ((skipped, reason), number) in listed.iter().zip(reasons).zip(numbers) {
+        add(number, vec![plain(format!("{reason:<reason_width$}  ")), dim(format_rows(skipped))]);
     }
     if !others.is_empty() {
-        let rows = others.iter().map(|left| left.rows).sum();
+        let rows = others.iter().map(|skipped| skipped.rows).sum();
         add(format!("−{}", format_thousands(rows)), vec![plain(format_count(others.len() as u64, "other reason"))]);
     }
     if let Some(later) = later {
         add(later, vec![plain("not selected now")]);
     }
-    let get = if forecast.messages == 1 { "gets a message" } else { "get a message" };
-    add(format_thousands(forecast.messages), vec![plain(get)]);
+    let phrase = if forecast.messages == 1 { "gets a message" } else { "get a message" };
+    add(format_thousands(forecast.messages), vec![plain(phrase)]);
     let home = inputs.destination.profile().and_then(|profile| profile.home.as_ref());
     if let Some(abroad) = home.and_then(|home| describe_abroad(&forecast.abroad, home)) {
         add(String::new(), vec![caution(abroad)]);

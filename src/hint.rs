@@ -77,7 +77,7 @@ pub(super) fn error_hint(error: &Error, options: &RepeatedOptions) -> Option<Str
                                   `--gateway sandbox`"
             .to_owned(),
         Error::InputsChanged(changed) => changed_inputs_hint(changed, options),
-        Error::NotConfirmed { what, refusal } => return unconfirmed_hint(what, *refusal),
+        Error::NotConfirmed { proposal, refusal } => return unconfirmed_hint(proposal, *refusal),
         Error::Policy(refusal) => policy_hint(refusal, options),
         Error::OtherNumber { number: 0, .. } => "all recipients would be skipped, for example because they reached \
                                                  the `cap` or opted out"
@@ -447,7 +447,7 @@ fn plan_hint(refusal: &PlanRefusal, options: &RepeatedOptions) -> Option<String>
     Some(match refusal {
         PlanRefusal::Unknown { .. } => format!("create a plan: `{}`", options.command("plan FILE")),
         PlanRefusal::OtherVersion { .. } => format!("plan the campaign again: `{}`", options.command("plan FILE")),
-        PlanRefusal::Changed { file, gateway, what, .. } if what.is_empty() => {
+        PlanRefusal::Changed { file, gateway, differences, .. } if differences.is_empty() => {
             format!("see what the campaign would send now: `{}`", campaign_command("plan", file, gateway))
         }
         PlanRefusal::Changed { file, gateway, .. } => {
@@ -456,7 +456,7 @@ fn plan_hint(refusal: &PlanRefusal, options: &RepeatedOptions) -> Option<String>
         PlanRefusal::More { file, gateway, .. } => {
             format!("to send to all of them, plan the campaign again: `{}`", campaign_command("plan", file, gateway))
         }
-        PlanRefusal::NobodyLeft { file, gateway, .. } => {
+        PlanRefusal::NoRecipientsLeft { file, gateway, .. } => {
             format!("finish the run without the plan: `{}`", campaign_command("run", file, gateway))
         }
         PlanRefusal::Used { digest } => {
@@ -474,7 +474,7 @@ fn plan_hint(refusal: &PlanRefusal, options: &RepeatedOptions) -> Option<String>
             format!("run `{plan}`, then `{}`, then `{run}`", approve("DIGEST"))
         }
         PlanRefusal::NeedsKey { digest, .. } => format!("sign the approval: `{}`", approve(short_digest(digest))),
-        PlanRefusal::NobodyCanSign => "approve the plan at a terminal, without a key".to_owned(),
+        PlanRefusal::NoApprovers => "approve the plan at a terminal, without a key".to_owned(),
         PlanRefusal::NoSchedule { .. } => {
             format!("activate the schedule first: `{}`", options.command("schedule add FILE"))
         }
@@ -557,8 +557,8 @@ mod tests {
             let hint = changed_hint(list(), Some(edition));
             assert!(hint.starts_with("to cancel the rest of sale@1"), "{hint}");
             assert!(hint.find(STOP) < hint.find(ACCEPT), "{hint}");
-            let without = EarlierEdition { unfinished: String::new(), current: String::new(), is_kept };
-            let hint = changed_hint(list(), Some(without));
+            let without_edition = EarlierEdition { unfinished: String::new(), current: String::new(), is_kept };
+            let hint = changed_hint(list(), Some(without_edition));
             assert!(hint.contains("the message without an edition") && !hint.contains("no edition"), "{hint}");
         }
     }

@@ -47,18 +47,18 @@ async fn upgrade_tables(context: &Context) -> Result<u8, CommandFailure> {
 
 /// Copies the ledger from its file to a database.
 async fn copy_to_database(context: &Context, to: &LedgerUrl) -> Result<u8, CommandFailure> {
-    let wrong = |error: PostgresAddressError| CommandFailure::invalid(error.to_string());
-    let address = PostgresAddress::parse(to.url().unwrap_or_default()).map_err(wrong)?;
-    let (from, place) = (context.open_file_ledger().await?, context.ledger_location()?);
-    let copied = PostgresLedger::take_over(&address, &from).await;
-    from.close().await;
+    let invalid_address = |error: PostgresAddressError| CommandFailure::invalid(error.to_string());
+    let address = PostgresAddress::parse(to.url().unwrap_or_default()).map_err(invalid_address)?;
+    let (file_ledger, place) = (context.open_file_ledger().await?, context.ledger_location()?);
+    let copied = PostgresLedger::take_over(&address, &file_ledger).await;
+    file_ledger.close().await;
     let next =
         context.output.command(format!("ledger check --ledger {}", quote_for_shell(address.url_without_password())));
-    let rest = format!(
+    let advice = format!(
         "the ledger in `{place}` is unchanged, but can no longer be used to send\n\
          next: {next}; from now on, use `--ledger` or CAMPAIGN_LEDGER\n"
     );
-    report_copy(context, address.display_name(), copied?, "ledger copied", &rest)
+    report_copy(context, address.display_name(), copied?, "ledger copied", &advice)
 }
 
 async fn report_ledger_check(context: &Context) -> Result<u8, CommandFailure> {
@@ -123,13 +123,13 @@ async fn report_ledger_check(context: &Context) -> Result<u8, CommandFailure> {
 
 /// The remedy for a damaged record.
 fn record_help(kind: &RecordKind, output: &Output) -> String {
-    let add = |campaign: &str| output.command(format!("schedule add {}", shell_path(Path::new(campaign))));
+    let activate = |campaign: &str| output.command(format!("schedule add {}", shell_path(Path::new(campaign))));
     match kind {
         RecordKind::Schedule { name, file } => format!(
             "use `{}` to check whether the last run of this schedule sent its messages, then activate the schedule \
              again with `{}`, or remove it with `{}`; until then, the schedule sends nothing",
             output.command("status"),
-            add(file),
+            activate(file),
             output.command(format!("schedule remove {}", quote_for_shell(name)))
         ),
         RecordKind::Occurrence { schedule } => format!(
@@ -137,13 +137,13 @@ fn record_help(kind: &RecordKind, output: &Output) -> String {
              until then, the schedule sends nothing",
             output.command("status"),
             escape_to_one_line(schedule),
-            add("FILE")
+            activate("FILE")
         ),
         RecordKind::Plan => format!(
             "create the plan again with `{}`; this one cannot be approved or sent. If a schedule is waiting for it, \
              activate the schedule again with `{}`",
             output.command("plan FILE"),
-            add("FILE")
+            activate("FILE")
         ),
         RecordKind::Approval => {
             "restore a good copy of the ledger, or change the campaign file so that it needs a new approval; approvals \
@@ -170,12 +170,12 @@ fn record_help(kind: &RecordKind, output: &Output) -> String {
 pub(super) async fn back_up_ledger(context: &Context, folder: &Path) -> Result<u8, CommandFailure> {
     let (copied, folder_name) = (context.back_up_ledger(folder).await?, folder.display().to_string());
     // The suggested command omits the options of this command: the backup itself is its state folder.
-    let rest = format!(
+    let advice = format!(
         "Keep the backup private: it contains phone numbers and messages. Messages sent from now on are not in it.\n\
          next: campaign ledger check --state-dir {}\n",
         quote_for_shell(&folder_name)
     );
-    report_copy(context, &folder_name, copied, "backup of the ledger", &rest)
+    report_copy(context, &folder_name, copied, "backup of the ledger", &advice)
 }
 
 /// Reports the location and the contents of a copy of the ledger, and the next step.

@@ -12,7 +12,7 @@
 //! | crate | purpose |
 //! |---|---|
 //! | [`campaign_server`] | the servers: receipts, dashboard, metrics, scheduler, tools for AI assistants |
-//! | [`campaign_editor`] | what `campaign lsp` answers to editors: findings, explanations, completions |
+//! | [`campaign_editor`] | language features that `campaign lsp` offers: findings, explanations, completions |
 //! | [`campaign_runs`] | runs for every surface: a request goes in, events and an outcome come out |
 //! | [`campaign_engine`] | the survey before sending, the sending engine, projections of the ledger |
 //! | [`campaign_sandbox`] | the emulated gateway; shares only the vocabulary with the client |
@@ -82,7 +82,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     main_with_system_folder(arguments, Path::new(state_folder::SYSTEM_FOLDER))
 }
 
-/// Runs one command line on a machine whose system ledger is in this folder, and returns its exit code.
+/// Runs one command line on a machine whose system ledger is in `system_folder`, and returns its exit code.
 ///
 /// Tests use this function so that they do not depend on the machine's own system ledger.
 pub fn main_with_system_folder(arguments: impl IntoIterator<Item = OsString>, system_folder: &Path) -> u8 {
@@ -132,11 +132,11 @@ fn with_help(mut arguments: Vec<OsString>) -> Vec<OsString> {
 fn run_to_end(context: &Context, command: Command) -> Result<u8, CommandFailure> {
     let runtime = process::build_runtime()?;
     // A panic is a bug, but it still ends with an exit code and the single object that `--json` promises.
-    let ended = catch_unwind(AssertUnwindSafe(|| runtime.block_on(self::run_command(context, command))));
+    let result = catch_unwind(AssertUnwindSafe(|| runtime.block_on(self::run_command(context, command))));
     runtime.block_on(context.close_ledgers());
     // Do not wait for blocking tasks, such as an interrupted survey that is still reading.
     runtime.shutdown_background();
-    ended.unwrap_or_else(|_| {
+    result.unwrap_or_else(|_| {
         let message = "the command stopped because of an internal error, which is a bug in `campaign`; everything \
                        that was \
                        sent is in the ledger; to continue, run the same command again";

@@ -47,12 +47,12 @@ const STACK: usize = 8 << 20;
 /// Runs the server until the editor ends it.
 pub(super) fn run_language_server(context: &Context) -> Result<u8, CommandFailure> {
     let (events, incoming) = mpsc::channel();
-    let (checks, waiting) = mpsc::channel();
+    let (checks, queued_checks) = mpsc::channel();
     let failed = |error: io::Error| CommandFailure::new(exit::BUG, format!("cannot start a thread: {error}"));
     let reader = events.clone();
     thread::Builder::new().name("lsp-reader".into()).spawn(move || read_messages(&reader)).map_err(failed)?;
     let checker = thread::Builder::new().name("lsp-lists".into()).stack_size(STACK);
-    checker.spawn(move || check_lists(&waiting, &events)).map_err(failed)?;
+    checker.spawn(move || check_lists(&queued_checks, &events)).map_err(failed)?;
     let mut server =
         LanguageServer { profiles: context.profiles(), checks, state: ServerState::Started, changed: None };
     Ok(server.run(&incoming))
@@ -110,8 +110,8 @@ impl LanguageServer {
                 }
                 // The server sends no requests, so it expects no responses.
                 Ok(Event::Message(Message::Response(_))) => {}
-                Ok(Event::Malformed(why)) => {
-                    tracing::warn!("a message was not understood: {why}");
+                Ok(Event::Malformed(reason)) => {
+                    tracing::warn!("a message was not understood: {reason}");
                     write_parse_error();
                 }
                 Ok(Event::ListChecked(outcome)) => self.update_session(|session| session.accept(outcome)),
@@ -144,7 +144,7 @@ impl LanguageServer {
             self.refresh();
         }
         if method == Initialize::METHOD {
-            return self.initialize(parse(params)?);
+            return self.initialize(parse_params(params)?);
         }
         if method == Shutdown::METHOD && matches!(self.state, ServerState::Running(_)) {
             self.stop();
@@ -162,19 +162,19 @@ impl LanguageServer {
         };
         match method {
             HoverRequest::METHOD => {
-                let params: HoverParams = parse(params)?;
+                let params: HoverParams = parse_params(params)?;
                 to_value(session.hover(&params.text_document_position_params))
             }
             Completion::METHOD => {
-                let params: CompletionParams = parse(params)?;
+                let params: CompletionParams = parse_params(params)?;
                 to_value(session.complete(&params.text_document_position))
             }
             CodeActionRequest::METHOD => {
-                let params: CodeActionParams = parse(params)?;
+                let params: CodeActionParams = parse_params(params)?;
                 to_value(session.collect_fixes(&params))
             }
             GotoDefinition::METHOD => {
-                let params: GotoDefinitionParams = parse(params)?;
+                let params: GotoDefinitionParams = parse_params(params)?;
                 to_value(session.find_definition(&params.text_document_position_params))
             }
             other => Err((ErrorCode::MethodNotFound, format!("unknown method `{other}`"))),
@@ -202,9 +202,9 @@ impl LanguageServer {
         let ServerState::Running(session) = &mut self.state else { return };
         let handled = catch_unwind(AssertUnwindSafe(|| -> Result<bool, (ErrorCode, String)> {
             match method.as_str() {
-                DidOpenTextDocument::METHOD => session.open(parse(params)?),
-                DidChangeTextDocument::METHOD => session.change(parse(params)?),
-                DidCloseTextDocument::METHOD => session.close(&parse(params)?),
+                DidOpenTextDocument::METHOD => session.open(parse_params(params)?),
+                DidChangeTextDocument::METHOD => session.change(parse_params(params)?),
+                DidCloseTextDocument::METHOD => session.close(&parse_params(params)?),
                 DidSaveTextDocument::METHOD | DidChangeWatchedFiles::METHOD => session.forget_files(),
                 _ => return Ok(false),
             }
@@ -216,7 +216,7 @@ impl LanguageServer {
                 let now = Instant::now();
                 self.changed = Some((self.changed.map_or(now, |(first, _)| first), now));
             }
-            Ok(Err((_, why))) => tracing::warn!("`{method}` was not understood: {why}"),
+            Ok(Err((_, reason))) => tracing::warn!("`{method}` was not understood: {reason}"),
             Err(_) => tracing::error!("`{method}` failed because of a bug in `campaign`"),
         }
     }
@@ -232,7 +232,7 @@ impl LanguageServer {
         }
     }
 
-    /// Applies a change to the session, and publishes the diagnostics that are different afterwards.
+    /// Applies a change to the session, and publishes the diagnostics that it changed.
     fn update_session(&mut self, change: impl FnOnce(&mut EditorSession)) {
         let ServerState::Running(session) = &mut self.state else { return };
         let published = catch_unwind(AssertUnwindSafe(|| {
@@ -284,7 +284,7 @@ fn capabilities(unit: ColumnUnit) -> ServerCapabilities {
     }
 }
 
-fn parse<T: DeserializeOwned>(params: Value) -> Result<T, (ErrorCode, String)> {
+fn parse_params<T: DeserializeOwned>(params: Value) -> Result<T, (ErrorCode, String)> {
     serde_json::from_value(params).map_err(|error| (ErrorCode::InvalidParams, error.to_string()))
 }
 
@@ -299,7 +299,7 @@ fn to_response(id: RequestId, answer: Answer) -> Response {
     }
 }
 
-/// Writes a message. Errors are ignored: if the editor has exited, it sends no more messages, which ends the server.
+/// Writes a message. Errors are ignored: if the editor has exited, the input ends too, which ends the server.
 fn write_message(message: Message) {
     let _ = message.write(&mut io::stdout().lock());
 }
@@ -363,9 +363,9 @@ fn read_message(input: &mut impl BufRead) -> io::Result<Option<Result<Message, S
     Ok(Some(serde_json::from_slice(&content).map_err(describe_position)))
 }
 
-/// Checks queued lists one after another and sends the outcomes, until the sender or the receiver is gone.
-fn check_lists(waiting: &Receiver<ListCheck>, events: &Sender<Event>) {
-    while let Ok(check) = waiting.recv() {
+/// Checks queued lists one after another and sends the outcomes, until one of the two channels is closed.
+fn check_lists(queue: &Receiver<ListCheck>, events: &Sender<Event>) {
+    while let Ok(check) = queue.recv() {
         match catch_unwind(AssertUnwindSafe(|| check.run())) {
             Ok(Some(outcome)) => {
                 if events.send(Event::ListChecked(outcome)).is_err() {
@@ -384,14 +384,14 @@ mod tests {
 
     /// Reads the methods of the messages in a stream, and whether the stream ended cleanly.
     fn read_all(mut stream: &[u8]) -> (Vec<String>, bool) {
-        let mut read = Vec::new();
+        let mut methods = Vec::new();
         loop {
             match read_message(&mut stream) {
-                Ok(Some(Ok(Message::Notification(notification)))) => read.push(notification.method),
-                Ok(Some(Ok(_))) => read.push("other".to_owned()),
-                Ok(Some(Err(_))) => read.push("malformed".to_owned()),
-                Ok(None) => return (read, true),
-                Err(_) => return (read, false),
+                Ok(Some(Ok(Message::Notification(notification)))) => methods.push(notification.method),
+                Ok(Some(Ok(_))) => methods.push("other".to_owned()),
+                Ok(Some(Err(_))) => methods.push("malformed".to_owned()),
+                Ok(None) => return (methods, true),
+                Err(_) => return (methods, false),
             }
         }
     }
@@ -402,8 +402,8 @@ mod tests {
 
     #[test]
     fn malformed_content_does_not_end_the_stream() {
-        let good = frame(r#"{"jsonrpc":"2.0","method":"initialized"}"#);
-        let stream = format!("{good}{}{}{good}", frame("{"), frame("[1]"));
+        let valid = frame(r#"{"jsonrpc":"2.0","method":"initialized"}"#);
+        let stream = format!("{valid}{}{}{valid}", frame("{"), frame("[1]"));
         let expected = ["initialized", "malformed", "malformed", "initialized"].map(str::to_owned);
         assert_eq!(read_all(stream.as_bytes()), (expected.into(), true));
     }

@@ -346,6 +346,7 @@ impl<W: Write> RowOutput<W> {
         }
         let mut escaped = String::with_capacity(text.len());
         for c in text.chars() {
+            // Each quotation mark opens or closes a quoted cell.
             self.is_quoted ^= c == '"';
             match c {
                 // The end of a row, not a line break within a cell.

@@ -27,7 +27,8 @@ pub(super) fn check_page_path(path: &Path) -> Result<(), CommandFailure> {
     check_output_path(path, GENERATOR_TAG, "a page written by campaign")
 }
 
-/// Checks that a file with this tag near its beginning can be written to a path.
+/// Checks that a file can be written to a path. An existing file can be replaced only if `tag` is near its beginning.
+/// `description` names such files.
 ///
 /// # Errors
 /// If the path is `-`, a folder, or a file that must not be replaced.
@@ -50,7 +51,7 @@ pub(super) fn check_output_path(path: &Path, tag: &str, description: &str) -> Re
     }
 }
 
-/// Whether a path can be overwritten: there is no file, an empty file, or a file with this tag near its beginning.
+/// Whether a path can be overwritten: there is no file, an empty file, or a file with `tag` near its beginning.
 fn is_replaceable(path: &Path, tag: &str) -> io::Result<bool> {
     let mut beginning = Vec::new();
     match regular_file::open(path) {

@@ -97,12 +97,12 @@ fn messages_text(
 ) -> StyledText {
     let RecipientRecord { runs, elsewhere, unreadable, purged } = person;
     let mut text = StyledText::new();
-    let found = match person.count_rows() {
+    let summary = match person.count_rows() {
         0 if is_filtered => "no messages match this selection".to_owned(),
         0 => "not in any run".to_owned(),
         rows => format!("{} in {}", format_count(rows, "row"), format_count(runs.len() as u64, "run")),
     };
-    text.add_line(0, [strong(format!("+{phone}")), plain(format!(": {found}"))]);
+    text.add_line(0, [strong(format!("+{phone}")), plain(format!(": {summary}"))]);
     for RecipientInRun { run, rows: _, results } in runs {
         for row in results {
             text.push(StyledLine::new(message_spans(row, run.live)).with_indent(2));
@@ -127,7 +127,7 @@ fn messages_text(
     text
 }
 
-/// The rows of other numbers that contain this number in another column, as JSON, by run.
+/// The rows of other phone numbers that contain the number in another column, as JSON, by run.
 fn elsewhere_json(elsewhere: &[(String, RoaringBitmap)]) -> Value {
     elsewhere.iter().map(|(run, rows)| json!({ "run": run, "rows": rows.iter().collect::<Vec<u32>>() })).collect()
 }
@@ -137,9 +137,9 @@ const MAX_NAMED_ROWS: usize = 10;
 
 /// Describes rows of a run that belong to other numbers.
 fn describe_other_rows(rows: &RoaringBitmap) -> String {
-    let named: Vec<String> = rows.iter().take(MAX_NAMED_ROWS).map(|row| row.to_string()).collect();
+    let numbers: Vec<String> = rows.iter().take(MAX_NAMED_ROWS).map(|row| row.to_string()).collect();
     let more = if rows.len() > MAX_NAMED_ROWS as u64 { ", …" } else { "" };
-    format!("{} for other numbers ({}{more})", format_count(rows.len(), "row"), named.join(", "))
+    format!("{} for other numbers ({}{more})", format_count(rows.len(), "row"), numbers.join(", "))
 }
 
 /// Formats a message from the columns of the results: run, row, state and times.
@@ -166,9 +166,9 @@ fn message_spans(row: &Value, is_live: bool) -> Vec<Span> {
         "uncertain" => "delivery time uncertain, reported as",
         _ => "delivered",
     };
-    for (name, what) in [("submitted_at", "sent"), ("delivered_at", delivered), ("updated_at", "last update")] {
+    for (name, label) in [("submitted_at", "sent"), ("delivered_at", delivered), ("updated_at", "last update")] {
         if !cell(name).is_empty() {
-            parts.push(vec![dim(format!("{what} {}", output::format_timestamp(cell(name)))).unbroken()]);
+            parts.push(vec![dim(format!("{label} {}", output::format_timestamp(cell(name)))).unbroken()]);
         }
     }
     let reasons = ["reason", "error"].map(cell).into_iter().filter(|text| !text.is_empty());
@@ -257,8 +257,8 @@ fn forgotten_recipient_json(context: &Context, phone: Phone, forgotten: Forgotte
 
 fn describe_forgotten_recipient(context: &Context, phone: Phone, forgotten: ForgottenPerson, code: u8) -> String {
     let ForgottenPerson { runs, doubtful, elsewhere, unread, unwritten, dry_runs } = forgotten;
-    let all: u64 = runs.iter().map(|forgotten| forgotten.rows.len()).sum();
-    let (row_count, run_count) = (format_count(all, "row"), format_count(runs.len() as u64, "run"));
+    let rows: u64 = runs.iter().map(|forgotten| forgotten.rows.len()).sum();
+    let (row_count, run_count) = (format_count(rows, "row"), format_count(runs.len() as u64, "run"));
     let extent = if code == exit::SUCCESS { "forgotten" } else { "only partly forgotten" };
     let mut text = format!("+{phone} was {extent}: {row_count} in {run_count}\n");
     for ForgottenRows { run, rows, skipped } in &runs {
@@ -542,11 +542,11 @@ impl SignedEvidence {
 fn describe_messages(phone: Phone, signed: &SignedEvidence, person: &RecipientRecord) -> StyledText {
     let messages = signed.evidence.facts["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
     let mut text = StyledText::new();
-    let found = match messages.len() as u64 {
+    let summary = match messages.len() as u64 {
         0 => "not in any run".to_owned(),
         rows => format!("{} in {}", format_count(rows, "row"), format_count(person.runs.len() as u64, "run")),
     };
-    text.add_line(0, [strong(format!("+{phone}")), plain(format!(": {found}"))]);
+    text.add_line(0, [strong(format!("+{phone}")), plain(format!(": {summary}"))]);
     messages.iter().for_each(|message| add_message(&mut text, message));
     text
 }
@@ -577,15 +577,15 @@ fn add_message(text: &mut StyledText, message: &Value) {
         parts.push(property.to_owned());
     }
     let times = [("sent", "sent_at"), ("delivered", "delivered_at")];
-    for (what, name) in times.into_iter().filter(|(_, name)| !cell(name).is_empty()) {
-        parts.push(format!("{what} {}", output::format_timestamp(cell(name))));
+    for (label, name) in times.into_iter().filter(|(_, name)| !cell(name).is_empty()) {
+        parts.push(format!("{label} {}", output::format_timestamp(cell(name))));
     }
     parts.extend(["reason", "error"].map(cell).into_iter().filter(|why| !why.is_empty()).map(str::to_owned));
     text.add_line(2, [strong(cell("run").to_owned()), plain(format!(" {}", parts.join(" · ")))]);
     let consent = match &message["consent"] {
         Value::Object(consent) => {
-            let named = ["value", "at", "source", "wording"].map(|name| consent[name].as_str().unwrap_or_default());
-            escape_to_one_line(&named.into_iter().filter(|cell| !cell.is_empty()).collect::<Vec<_>>().join(" · "))
+            let cells = ["value", "at", "source", "wording"].map(|name| consent[name].as_str().unwrap_or_default());
+            escape_to_one_line(&cells.into_iter().filter(|cell| !cell.is_empty()).collect::<Vec<_>>().join(" · "))
         }
         _ => "none recorded".to_owned(),
     };

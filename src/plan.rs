@@ -46,9 +46,9 @@ pub(super) async fn make_plan(context: &Context, args: &PlanArgs) -> Result<u8, 
     let purpose = LedgerPurpose::from_destination(&inputs.destination);
     let adapters = context.adapters(context.open_ledger(purpose).await?)?;
     let inputs = context.fetch_list(inputs, args.list.fetch, Some(adapters.ledger.as_ref())).await?;
-    let waiting = context.output.show_spinner("Reading the list…");
+    let spinner = context.output.show_spinner("Reading the list…");
     let plan = campaign_runs::create_plan(&adapters, &inputs, &request).await?;
-    drop(waiting);
+    drop(spinner);
     if let Some(path) = &args.out {
         write_plan_page(context, args, &inputs, &plan, path)?;
     }
@@ -73,9 +73,9 @@ fn write_plan_page(
         context.output.command(format!("approve {digest}{key}"))
     });
     let run = suggest_run(args, plan, inputs);
-    let selection = MessageSelection { rows: args.rows.as_ref(), most: PAGE_SAMPLES, unmasked: args.page.unmasked };
+    let selection = MessageSelection { rows: args.rows.as_ref(), max: PAGE_SAMPLES, unmasked: args.page.unmasked };
     let run = context.output.command(format!("{run} --plan {digest}"));
-    let page = PlanPage { inputs, plan, shown: selection, approve, run, now: Timestamp::now() };
+    let page = PlanPage { inputs, plan, selection, approve, run, now: Timestamp::now() };
     let (html, _) = render_plan_page(&page, args.page.page_language())?;
     page_file::write_page(path, &html)
 }
@@ -93,14 +93,14 @@ fn report_plan(context: &Context, args: &PlanArgs, inputs: &Inputs, plan: &Creat
     }
     context.output.print_findings(&plan.findings);
     let (planned, brief) = (&plan.planned, &inputs.campaign.brief);
-    let place = match inputs.destination.profile() {
+    let destination = match inputs.destination.profile() {
         Some(profile) => format!("through {} ({})", profile.name, profile.format_hosts()),
         None => "a rehearsal in the built-in sandbox".to_owned(),
     };
     let digest = short_digest(&plan.digest);
     let mut text = StyledText::from(StyledLine::new([
         strong(format!("plan {digest}")),
-        format!(" · {} · {place}", brief.name).into(),
+        format!(" · {} · {destination}", brief.name).into(),
     ]));
     forecast::add_recipients(&mut text, &plan.forecast, inputs);
     if plan.forecast.messages > 0 {

@@ -27,8 +27,9 @@ use campaign_server::web::files::{MessageSelection, PreviewPage, render_preview_
 /// The number of rows that are shown without `--rows` and `--first`.
 const DEFAULT_SAMPLES: usize = 3;
 
-/// The number of rows on a page without `--rows` and `--first`, and the maximum.
+/// The number of rows on a page without `--rows` and `--first`.
 const DEFAULT_PAGE_SAMPLES: usize = 20;
+/// The maximum number of rows on a page.
 const MAX_PAGE_SAMPLES: usize = 1000;
 
 pub(super) async fn preview_messages(context: &Context, args: PreviewArgs) -> Result<u8, CommandFailure> {
@@ -36,23 +37,23 @@ pub(super) async fn preview_messages(context: &Context, args: PreviewArgs) -> Re
         return write_preview_page(context, args, path).await;
     }
     let inputs = context.load_campaign(&args.file, args.gateway.as_deref())?;
-    if let Some(PreviewedCells(cells)) = args.which.given {
-        let composed = run_blocking(move || compose_made_up_messages(&inputs, &cells)).await??;
-        show_made_up_messages(&context.output, &composed);
+    if let Some(PreviewedCells(cells)) = args.selection.given {
+        let messages = run_blocking(move || compose_made_up_messages(&inputs, &cells)).await??;
+        show_made_up_messages(&context.output, &messages);
         return Ok(exit::SUCCESS);
     }
     let ledger = context.open_existing_ledger().await?;
     let inputs = context.fetch_list(inputs, args.list.fetch, ledger.as_deref()).await?;
-    let waiting = context.output.show_spinner("Reading the list…");
-    let surveyed = survey_list(&inputs, ledger.as_deref(), &context.observer).await?;
-    drop(waiting);
+    let spinner = context.output.show_spinner("Reading the list…");
+    let list = survey_list(&inputs, ledger.as_deref(), &context.observer).await?;
+    drop(spinner);
     if !context.output.json {
         let mut findings = inputs.warnings.clone();
-        findings.extend(surveyed.warnings(&inputs, RunStart::for_campaign(&inputs.campaign, Timestamp::now())));
+        findings.extend(list.warnings(&inputs, RunStart::for_campaign(&inputs.campaign, Timestamp::now())));
         context.output.print_findings(&findings);
     }
     let output = context.output.clone();
-    run_blocking(move || show_rows(&output, &inputs, &surveyed, &args)).await??;
+    run_blocking(move || show_rows(&output, &inputs, &list, &args)).await??;
     Ok(exit::SUCCESS)
 }
 
@@ -64,30 +65,30 @@ async fn write_preview_page(context: &Context, args: PreviewArgs, path: PathBuf)
     let inputs = context.fetch_list(inputs, args.list.fetch, ledger.as_deref()).await?;
     let (state, profiles, now) = (context.state_folder()?, context.profiles(), Timestamp::now());
     let files = ProtectedFiles { state: &state, profiles: &profiles };
-    let waiting = context.output.show_spinner("Reading the list…");
+    let spinner = context.output.show_spinner("Reading the list…");
     let mut checked = check_campaign(&inputs, ledger.as_deref(), files, &context.observer, now).await?;
-    drop(waiting);
+    drop(spinner);
     context.output.add_hint(&mut checked);
-    let rows = select_rows(&args.which, &checked.list)?;
-    let (must_open, place) = (args.page.open, path.clone());
+    let rows = select_rows(&args.selection, &checked.list)?;
+    let (must_open, page_path) = (args.page.open, path.clone());
     let next = context.output.command(send_arguments(&inputs.campaign, args.gateway.as_deref()));
     let rendering = run_blocking(move || {
         let (findings, list, cost) = (checked.findings.as_slice(), &checked.list, checked.cost.as_ref());
         let max_samples = if rows.is_some() { MAX_PAGE_SAMPLES } else { DEFAULT_PAGE_SAMPLES };
-        let selection = MessageSelection { rows: rows.as_ref(), most: max_samples, unmasked: args.page.unmasked };
-        let page = PreviewPage { inputs: &inputs, list, findings, cost, shown: selection, now };
+        let selection = MessageSelection { rows: rows.as_ref(), max: max_samples, unmasked: args.page.unmasked };
+        let page = PreviewPage { inputs: &inputs, list, findings, cost, selection, now };
         let (html, row_count) = render_preview_page(&page, args.page.page_language())?;
         write_page(&path, &html).map(|()| row_count)
     });
     let row_count: usize = rendering.await??;
     if context.output.json {
-        context.output.print_object(&json!({ "html": place, "rows": row_count, "exit": exit::SUCCESS }));
+        context.output.print_object(&json!({ "html": page_path, "rows": row_count, "exit": exit::SUCCESS }));
     } else {
         let rows = format_count(row_count as u64, "row");
-        context.output.print_done(format!("{rows} written to {}\nnext: {next}\n", place.display()), exit::SUCCESS);
+        context.output.print_done(format!("{rows} written to {}\nnext: {next}\n", page_path.display()), exit::SUCCESS);
     }
     if must_open {
-        open_page(&context.output, &place).await;
+        open_page(&context.output, &page_path).await;
     }
     Ok(exit::SUCCESS)
 }
@@ -97,12 +98,12 @@ async fn write_preview_page(context: &Context, args: PreviewArgs, path: PathBuf)
 ///
 /// # Errors
 /// If the list has no such rows.
-fn select_rows(which: &PreviewedRows, list: &ListSurvey) -> Result<Option<RowSet>, CommandFailure> {
-    if let Some(first) = which.first {
+fn select_rows(selection: &PreviewedRows, list: &ListSurvey) -> Result<Option<RowSet>, CommandFailure> {
+    if let Some(first) = selection.first {
         let planned = list.survey.planned_rows();
         return Ok(Some(planned.iter().take(first as usize).collect()));
     }
-    let (rows, last) = (which.rows.clone(), list.survey.last_row);
+    let (rows, last) = (selection.rows.clone(), list.survey.last_row);
     match rows.as_ref().filter(|rows| rows.last_row() > last) {
         Some(rows) => Err(Error::NoSuchRow { row: rows.last_row(), last }.into()),
         None => Ok(rows),
@@ -110,25 +111,20 @@ fn select_rows(which: &PreviewedRows, list: &ListSurvey) -> Result<Option<RowSet
 }
 
 /// Prints the selected rows in the order of the list.
-fn show_rows(
-    output: &Output,
-    inputs: &Inputs,
-    surveyed: &ListSurvey,
-    args: &PreviewArgs,
-) -> Result<(), CommandFailure> {
-    let rows = select_rows(&args.which, surveyed)?;
+fn show_rows(output: &Output, inputs: &Inputs, list: &ListSurvey, args: &PreviewArgs) -> Result<(), CommandFailure> {
+    let rows = select_rows(&args.selection, list)?;
     let max_rows = if rows.is_none() && !output.json { DEFAULT_SAMPLES } else { usize::MAX };
     let show = |row, preview: RowPreview<'_>| match output.json {
         true => output.print_object(&preview_json(row, preview)),
         false => output.print_result(describe_row(row, &preview)),
     };
     let preview_count =
-        preview_rows(&mut inputs.compile_campaign()?, &surveyed.survey.left_out, rows.as_ref(), max_rows, show);
+        preview_rows(&mut inputs.compile_campaign()?, &list.survey.left_out, rows.as_ref(), max_rows, show);
     let preview_count = preview_count.map_err(|finding| Error::Findings(vec![*finding]))?;
     if !output.json {
-        let rows = format_count(surveyed.survey.recipients, "row");
+        let rows = format_count(list.survey.recipients, "row");
         let next = output.command(send_arguments(&inputs.campaign, args.gateway.as_deref()));
-        let cost = surveyed.compute_cost(inputs, &surveyed.survey.planned_rows());
+        let cost = list.compute_cost(inputs, &list.survey.planned_rows());
         let currency = inputs.destination.profile().and_then(|profile| profile.currency.as_deref());
         let costs =
             cost.map(|cost| format!(" · sending all of them {}", describe_cost(&cost, currency))).unwrap_or_default();

@@ -18,15 +18,22 @@ const THREADS_PER_CORE: usize = 2;
 /// The maximum number of further threads: for the ledger, its writer, the list and the inputs.
 const EXTRA_THREADS: usize = 7;
 
-/// Protects the memory, which contains the API key and phone numbers, from core dumps and from other processes of the same
-/// user.
+/// The numbers of the signals that interrupt a command.
+#[cfg(unix)]
+const SIGHUP: u8 = 1;
+pub(super) const SIGINT: u8 = 2;
+#[cfg(unix)]
+const SIGTERM: u8 = 15;
+
+/// Protects the memory, which contains the API key and phone numbers, from core dumps and from other processes of the
+/// same user.
 pub(super) fn keep_memory_private() {
     #[cfg(unix)]
     {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-        let none = Rlimit { current: Some(0), maximum: getrlimit(Resource::Core).maximum };
-        if let Err(error) = setrlimit(Resource::Core, none) {
+        let no_core_files = Rlimit { current: Some(0), maximum: getrlimit(Resource::Core).maximum };
+        if let Err(error) = setrlimit(Resource::Core, no_core_files) {
             tracing::debug!("cannot disable core files: {error}");
         }
     }
@@ -85,14 +92,14 @@ pub(super) fn build_runtime() -> Result<Runtime, CommandFailure> {
         .with_help(help))
 }
 
-/// Checks whether the system allows this many threads at the same time.
+/// Checks whether the system allows `count` threads at the same time.
 ///
 /// Tokio hangs if it can start its first thread but not its second, so the number of threads is checked in advance.
 fn try_threads(count: usize) -> io::Result<()> {
     let gate = Mutex::new(());
     let closed = gate.lock();
     thread::scope(|scope| {
-        // The gate opens when this guard is dropped, and the threads end.
+        // Dropping this guard opens the gate, so the threads end.
         let _closed = closed;
         (0..count).try_for_each(|_| thread::Builder::new().spawn_scoped(scope, || drop(gate.lock())).map(drop))
     })
@@ -135,17 +142,17 @@ pub(super) fn watch_signals() -> std::io::Result<watch::Receiver<Interrupt>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     // Under `nohup`, the process keeps ignoring SIGHUP.
-    let mut hangup = if is_ignored(1) { None } else { Some(signal(SignalKind::hangup())?) };
+    let mut hangup = if is_ignored(SIGHUP) { None } else { Some(signal(SignalKind::hangup())?) };
     let (sender, receiver) = watch::channel(Interrupt::None);
     tokio::spawn(async move {
         loop {
             let number = tokio::select! {
-                _ = interrupt.recv() => 2,
-                _ = terminate.recv() => 15,
+                _ = interrupt.recv() => SIGINT,
+                _ = terminate.recv() => SIGTERM,
                 _ = async { match &mut hangup {
                     Some(hangup) => hangup.recv().await,
                     None => std::future::pending().await,
-                } } => 1,
+                } } => SIGHUP,
             };
             sender.send_modify(|state| *state = next_interrupt(*state, number));
         }
@@ -155,7 +162,7 @@ pub(super) fn watch_signals() -> std::io::Result<watch::Receiver<Interrupt>> {
 
 /// Whether the process was started with this signal ignored, if the system reports it.
 #[cfg(unix)]
-fn is_ignored(signal: u32) -> bool {
+fn is_ignored(signal: u8) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
     mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
@@ -170,15 +177,16 @@ pub(super) fn watch_signals() -> std::io::Result<watch::Receiver<Interrupt>> {
     let (sender, receiver) = watch::channel(Interrupt::None);
     tokio::spawn(async move {
         while tokio::signal::ctrl_c().await.is_ok() {
-            sender.send_modify(|state| *state = next_interrupt(*state, 2));
+            sender.send_modify(|state| *state = next_interrupt(*state, SIGINT));
         }
     });
     Ok(receiver)
 }
 
-fn next_interrupt(state: Interrupt, number: u8) -> Interrupt {
+/// The interrupt state after a signal. The second signal interrupts the command immediately.
+fn next_interrupt(state: Interrupt, signal: u8) -> Interrupt {
     match state {
-        Interrupt::None => Interrupt::Graceful(number),
-        Interrupt::Graceful(_) | Interrupt::Immediate(_) => Interrupt::Immediate(number),
+        Interrupt::None => Interrupt::Graceful(signal),
+        Interrupt::Graceful(_) | Interrupt::Immediate(_) => Interrupt::Immediate(signal),
     }
 }

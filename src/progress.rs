@@ -45,7 +45,7 @@ enum ProgressDisplay {
 }
 
 impl ProgressReporter {
-    /// Creates the display of this progress.
+    /// Creates a reporter, which shows the progress in the form that `output` requests.
     pub(super) fn new(sending: SendingProgress, output: &Output) -> Self {
         let display = match output.progress_form() {
             ProgressForm::Bar => ProgressDisplay::Bar(show_bar(styled_bar(sending.total()))),
@@ -127,9 +127,9 @@ impl ProgressReporter {
 }
 
 /// Whether the interval since the last output has passed. If so, resets the time of the last output.
-fn reset_if_due(last: &Mutex<Instant>, every: Duration) -> bool {
+fn reset_if_due(last: &Mutex<Instant>, interval: Duration) -> bool {
     let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_due = last.elapsed() >= every;
+    let is_due = last.elapsed() >= interval;
     if is_due {
         *last = Instant::now();
     }
@@ -140,7 +140,7 @@ fn reset_if_due(last: &Mutex<Instant>, every: Duration) -> bool {
 fn describe_event(event: &DeliveryEvent) -> String {
     match event {
         DeliveryEvent::Settled { .. } => String::new(),
-        DeliveryEvent::Warning(what) => format!("warning: {what}"),
+        DeliveryEvent::Warning(warning) => format!("warning: {warning}"),
         DeliveryEvent::Waiting { reason, time, next } => describe_wait(reason, *time, *next),
         DeliveryEvent::Slow { waited, at_most } => {
             format!(
@@ -175,10 +175,10 @@ pub(super) fn describe_wait(reason: &str, time: Duration, next: AfterWait) -> St
     }
 }
 
-/// The width of the bar if the terminal has at least 80 columns. On a narrow terminal it is shorter.
+/// The width of the bar if the terminal has at least 80 columns. On a narrower terminal, the bar is shorter.
 const BAR_CELLS: usize = 20;
 
-/// The text next to the bar on a terminal with this many columns. The text is empty before the first row is counted.
+/// The text next to the bar on a terminal with `columns` columns. The text is empty before the first row is counted.
 ///
 /// Zeros are omitted. If the terminal is too narrow, parts are dropped in this order: throughput, accepted messages,
 /// time left, rejected messages, messages in doubt.
@@ -191,18 +191,19 @@ fn message_spans(sending: &SendingProgress, columns: usize) -> Vec<Span> {
     let count = |meaning, number: u64, word: &str| {
         (number > 0).then(|| span(meaning, format!("{} {word}", format_thousands(number))))
     };
-    let (rate, left) = sending.estimate().map(format_estimate).unzip();
-    let place = format!("{} of {}", format_thousands(sending.count_done()), format_thousands(sending.total()));
+    let (rate, time_left) = sending.estimate().map(format_estimate).unzip();
+    let position = format!("{} of {}", format_thousands(sending.count_done()), format_thousands(sending.total()));
     // In display order.
     let mut parts = [
-        Some(strong(place)),
+        Some(strong(position)),
         count(SpanMeaning::Good, sent, "accepted"),
         count(SpanMeaning::Bad, counts.get(RowState::Rejected), "rejected"),
         count(SpanMeaning::Caution, counts.get(RowState::InDoubt), "in doubt"),
         rate.map(plain),
-        left.map(dim),
+        time_left.map(dim),
     ];
     let available_width = columns.saturating_sub(1 + if columns >= 80 { BAR_CELLS } else { columns / 5 });
+    // The indexes of the parts in the order in which they are dropped.
     for index in [4, 1, 5, 2, 3] {
         let width: usize = arrange_spans(&parts).iter().map(|span| display_width(&span.plain_text())).sum();
         if width <= available_width {
@@ -213,10 +214,10 @@ fn message_spans(sending: &SendingProgress, columns: usize) -> Vec<Span> {
     arrange_spans(&parts)
 }
 
-fn arrange_spans([place, counts @ .., rate, left]: &[Option<Span>; 6]) -> Vec<Span> {
+fn arrange_spans([position, counts @ .., rate, time_left]: &[Option<Span>; 6]) -> Vec<Span> {
     let counts = join_spans(counts.iter().flatten().map(|count| vec![count.clone()]), " · ");
     let to_spans = |part: &Option<Span>| part.iter().cloned().collect::<Vec<_>>();
-    let parts = [to_spans(place), counts, to_spans(rate), to_spans(left)];
+    let parts = [to_spans(position), counts, to_spans(rate), to_spans(time_left)];
     join_spans(parts.into_iter().filter(|part| !part.is_empty()), "  ")
 }
 
@@ -245,7 +246,7 @@ pub(super) fn print_json_line(mut object: Value) {
 fn event_json(event: &DeliveryEvent) -> Value {
     match event {
         DeliveryEvent::Settled { .. } => json!({ "event": "progress" }),
-        DeliveryEvent::Warning(what) => json!({ "event": "warning", "text": what }),
+        DeliveryEvent::Warning(warning) => json!({ "event": "warning", "text": warning }),
         DeliveryEvent::Waiting { reason, time, next } => {
             let in_doubt = match next {
                 AfterWait::Retry => 0,
@@ -284,7 +285,7 @@ fn lock_current() -> MutexGuard<'static, Option<Arc<ProgressBar>>> {
     CURRENT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A moving line: a spinner or a bar. It disappears when this value is dropped.
+/// A line that is updated in place: a spinner or a bar. It disappears when this value is dropped.
 pub(super) struct LiveLine(Arc<ProgressBar>);
 
 /// Shows a bar until the line is dropped.

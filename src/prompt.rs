@@ -60,6 +60,7 @@ impl ExpectedAnswer {
         }
     }
 
+    /// The text that the operator must type.
     fn describe(self) -> String {
         match self {
             ExpectedAnswer::Yes => "yes".to_owned(),
@@ -119,9 +120,9 @@ impl ConfirmationPrompt {
         self.notes.add_line(INDENT, [span(meaning, format!("{label}:")), plain(format!(" {message}"))]);
     }
 
-    /// Adds an alternative command.
-    pub(super) fn with_command(mut self, what: &str, command: String) -> Self {
-        self.notes.push(StyledLine::new([plain(format!("{what}: {command}"))]).with_indent(INDENT).unbroken());
+    /// Adds an alternative command, after the purpose that it serves.
+    pub(super) fn with_command(mut self, purpose: &str, command: String) -> Self {
+        self.notes.push(StyledLine::new([plain(format!("{purpose}: {command}"))]).with_indent(INDENT).unbroken());
         self
     }
 
@@ -136,8 +137,9 @@ impl ConfirmationPrompt {
             }
         }
         text.add_blank();
-        let (what, action, otherwise) = (self.answer.describe(), &self.action, self.enter_action);
-        let prompt = [plain("Type "), strong(what), plain(format!(" to {action}, or press Enter to {otherwise}:"))];
+        let (answer, action, enter_action) = (self.answer.describe(), &self.action, self.enter_action);
+        let prompt =
+            [plain("Type "), strong(answer), plain(format!(" to {action}, or press Enter to {enter_action}:"))];
         text.push(StyledLine::new(prompt).with_indent(INDENT));
         text
     }

@@ -31,7 +31,7 @@ pub(super) async fn write_report(context: &Context, args: ReportArgs) -> Result<
         None => default_report_path(ledger.as_ref(), &run).await?,
     };
     campaign_runs::report_results_conflict(ledger.as_ref(), &run, &context.observer).await?;
-    let waiting = context.output.show_spinner("Preparing the report…");
+    let spinner = context.output.show_spinner("Preparing the report…");
     let report = RunReport::load_with_figures(ledger.as_ref(), run).await?;
     let first = load_first_messages(ledger.as_ref(), &report, args.page.unmasked).await?;
     let zone = load_display_zone(ledger.as_ref(), &report.view.run).await;
@@ -42,14 +42,14 @@ pub(super) async fn write_report(context: &Context, args: ReportArgs) -> Result<
         report: &report,
         title: title.as_deref(),
         now: Timestamp::now(),
-        left: None,
+        time_left: None,
         zone: &zone,
         command: &command,
         rows: None,
     };
     let html = render_report_page(&ReportPage { page, first: first.as_ref() }, args.page.page_language())?;
     write_page(&out, &html)?;
-    drop(waiting);
+    drop(spinner);
     let name = report.view.run.name();
     if context.output.json {
         let mut object = report.to_report_json();
@@ -83,8 +83,8 @@ async fn load_title(ledger: &dyn Ledger, run: &Run) -> Option<String> {
 /// results to the same file, the name contains the run number, so the later run's report is not replaced.
 async fn default_report_path(ledger: &dyn Ledger, run: &Run) -> Result<PathBuf, CommandFailure> {
     let Some(results) = &run.results else {
-        let place = PathBuf::from(format!("{}.report.html", run.name()));
-        return check_page_path(&place).map(|()| place);
+        let report = PathBuf::from(format!("{}.report.html", run.name()));
+        return check_page_path(&report).map(|()| report);
     };
     let path = Path::new(results);
     if campaign_runs::is_folder_gone(ledger, run, path).await {
@@ -92,12 +92,12 @@ async fn default_report_path(ledger: &dyn Ledger, run: &Run) -> Result<PathBuf, 
             "the folder that contained `{results}` no longer exists; choose a file with `--out FILE`"
         )));
     }
-    let place = match campaign_runs::find_later_run(ledger, run, results).await? {
+    let report = match campaign_runs::find_later_run(ledger, run, results).await? {
         None => path.with_extension("report.html"),
         Some(_) => path.with_file_name(format!("{}.report.html", run.name())),
     };
-    check_page_path(&place)?;
-    Ok(place)
+    check_page_path(&report)?;
+    Ok(report)
 }
 
 /// Loads the first messages of a run that still has copies of its inputs. Returns `None` for a purged run, and for the

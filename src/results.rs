@@ -134,8 +134,8 @@ async fn print_json(output: &Output, run: &Run, results: &RunResults<'_>) -> Res
         },
         Err(error) => (exit::STORAGE, format!(",\"error\":{}", json!(error.to_string()))),
     };
-    let ended = writeln!(out, "],\"exit\":{code}{error}}}").and_then(|()| out.flush()).map_err(write_failure);
-    ignore_closed_reader(ended)?;
+    let ending = writeln!(out, "],\"exit\":{code}{error}}}").and_then(|()| out.flush()).map_err(write_failure);
+    ignore_closed_reader(ending)?;
     Ok(code)
 }
 
@@ -160,15 +160,15 @@ pub(super) async fn show_replies(context: &Context, args: RepliesArgs) -> Result
             written => written.map(|_| exit::SUCCESS).map_err(|error| replies_failure(error, Path::new("-"))),
         };
     };
-    let refuse = |error: io::Error| {
+    let write_failure = |error: io::Error| {
         let help = if error.kind() == ErrorKind::AlreadyExists { "; choose a new file" } else { "" };
         CommandFailure::invalid(format!("cannot write `{}`: {error}{help}", path.display()))
     };
-    let file: File = private::open_file(&path, ExistingFile::CreateNew).map_err(refuse)?;
+    let file: File = private::open_file(&path, ExistingFile::CreateNew).map_err(write_failure)?;
     let mut out = BufWriter::new(file);
     let written = write_replies(ledger.as_ref(), &run, &mut out).await;
     let count = written.map_err(|error| replies_failure(error, &path))?;
-    out.flush().and_then(|()| out.get_ref().sync_all()).map_err(refuse)?;
+    out.flush().and_then(|()| out.get_ref().sync_all()).map_err(write_failure)?;
     if context.output.json {
         context
             .output
@@ -250,7 +250,7 @@ pub(super) async fn show_outcome(context: &Context, args: OutcomeArgs) -> Result
         region: parse_region(args.region.as_deref())?.or(frozen.brief.region),
         zone,
     };
-    let waiting = context.output.show_spinner("Reading the purchases…");
+    let spinner = context.output.show_spinner("Reading the purchases…");
     let reading = tokio::task::spawn_blocking(move || Purchases::read_file(&file)).await;
     let purchases =
         reading.map_err(|error| CommandFailure::new(exit::BUG, error.to_string()))?.map_err(|findings| {
@@ -260,7 +260,7 @@ pub(super) async fn show_outcome(context: &Context, args: OutcomeArgs) -> Result
     let edition = campaign_runs::list_edition_runs(ledger.as_ref(), &run).await?;
     let effect =
         CampaignEffect::measure(ledger.as_ref(), &edition, &purchases, args.within).await.map_err(Error::from)?;
-    drop(waiting);
+    drop(spinner);
     if context.output.json {
         let within = args.within.as_secs();
         context.output.print_object(&effect_json(&run.name(), within, &effect, &purchases, args.amount.is_some()));
@@ -296,15 +296,15 @@ fn describe_effect(effect: &CampaignEffect, purchases: &Purchases, has_amounts: 
     let sent = sent.iter().map(|(variant, arm)| (variant.as_deref().unwrap_or("sent"), arm));
     let rows = sent.clone().chain(holdout.map(|arm| (HOLDOUT_NAME, arm)));
     let rows = rows.map(|(name, arm)| {
-        let against = holdout.filter(|holdout| !std::ptr::eq(*holdout, arm));
-        let above = against.map_or_else(String::new, |holdout| {
-            let difference = arm.buyers.difference_interval(holdout.buyers);
-            let middle = arm.buyers.share() - holdout.buyers.share();
+        let compared_arm = holdout.filter(|holdout| !std::ptr::eq(*holdout, arm));
+        let above = compared_arm.map_or_else(String::new, |holdout| {
+            let difference = arm.buyers.share() - holdout.buyers.share();
+            let interval = arm.buyers.difference_interval(holdout.buyers);
             format!(
                 "{} ({} to {})",
-                format_points(middle),
-                format_points(difference.low),
-                format_points(difference.high)
+                format_points(difference),
+                format_points(interval.low),
+                format_points(interval.high)
             )
         });
         let interval = arm.buyers.wilson_interval();

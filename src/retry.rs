@@ -37,12 +37,12 @@ pub(super) async fn retry_run(context: &Context, args: RetryArgs) -> Result<u8, 
     let request = RunRequest { keep_going, no_wait, accept_duplicates, ..RunRequest::default() };
     let states = states.into_iter().map(RowState::from).collect();
     let scope = RetryScope { run: run.key, states, errors };
-    let sent = run::retry_rows(context, &file, &run.gateway, scope, request, yes).await;
-    match sent {
+    let result = run::retry_rows(context, &file, &run.gateway, scope, request, yes).await;
+    match result {
         Err(CommandFailure::Run(error)) if matches!(*error, Error::Retry(RetryRefusal::Nothing { .. })) => {
             report_nothing_to_do(context, ledger.as_ref(), run, *error).await
         }
-        ended => ended,
+        result => result,
     }
 }
 
@@ -87,8 +87,9 @@ pub(super) fn not_retried_json(skipped: &SkippedRetries) -> Value {
     if counts.is_empty() { Value::Null } else { counts.into() }
 }
 
-/// The maximum number of errors in the list, and in a suggested command.
+/// The maximum number of errors in the list.
 const MAX_LISTED_ERRORS: usize = 8;
+/// The maximum number of errors in a suggested command.
 const MAX_NAMED_ERRORS: usize = 4;
 /// The maximum length of an error in a suggested command.
 const MAX_ERROR_LENGTH: usize = 80;

@@ -47,9 +47,9 @@ pub(super) async fn run_sandbox(context: &Context, args: SandboxArgs) -> Result<
     } else {
         context.output.print_result(describe_started_sandbox(address, &base_url, &async_url, &key));
     }
-    let ended = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None).await.map(|ended| *ended);
+    let interrupted = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None).await.map(|interrupt| *interrupt);
     sandbox.stop().await;
-    Ok(match ended.ok().and_then(Interrupt::signal) {
+    Ok(match interrupted.ok().and_then(Interrupt::signal) {
         Some(signal) => exit::SIGNAL.saturating_add(signal),
         None => exit::SUCCESS,
     })

@@ -42,7 +42,7 @@ pub(super) async fn run_schedule_command(context: &Context, command: ScheduleCom
 
 /// The failure of `run` for a campaign with a schedule that is not due.
 pub(super) fn not_due_failure(campaign: &Path, schedule: &Schedule, output: &Output) -> CommandFailure {
-    let at_once = output.command(format!("run {} --now", shell_path(campaign)));
+    let run_now = output.command(format!("run {} --now", shell_path(campaign)));
     match schedule.occurrences_after(Timestamp::now()).next() {
         Some(next) => {
             let when = format_occurrence(&next);
@@ -50,13 +50,13 @@ pub(super) fn not_due_failure(campaign: &Path, schedule: &Schedule, output: &Out
                 "`{}` has a schedule and is due {when}; nothing was sent",
                 campaign.display()
             ))
-            .with_help(format!("to send it now: `{at_once}`"))
+            .with_help(format!("to send it now: `{run_now}`"))
         }
         None => {
             let (expired, status) = (ScheduleRefusal::Over { file: campaign.to_owned() }, output.command("status"));
             CommandFailure::invalid(expired.to_string()).with_help(format!(
                 "{FUTURE_DATE_HINT}; to send it now, use `{status}` to check that it has not been sent yet, then run \
-                 `{at_once}`"
+                 `{run_now}`"
             ))
         }
     }
@@ -75,10 +75,13 @@ fn explain_missing_gateway(error: Error) -> CommandFailure {
     }
 }
 
+/// The width of the labels below an activated schedule.
+const LABEL_WIDTH: usize = 11;
+
 async fn activate_schedule(context: &Context, args: &ScheduleAddArgs) -> Result<u8, CommandFailure> {
     context.refuse_second_ledger(LedgerPurpose::Sending).await?;
     // A refused campaign leaves no ledger behind, so a missing ledger is created only after the confirmation.
-    let (reviewed, strays): (Arc<dyn Ledger>, _) = match context.has_ledger().await? {
+    let (review_ledger, strays): (Arc<dyn Ledger>, _) = match context.has_ledger().await? {
         true => (context.open_ledger(LedgerPurpose::Sending).await?, None),
         false => {
             let strays = SqliteLedger::list_copies_without_ledger(&context.state_folder()?.join(LEDGER_FILE));
@@ -86,7 +89,7 @@ async fn activate_schedule(context: &Context, args: &ScheduleAddArgs) -> Result<
         }
     };
     let has_ledger = strays.is_none();
-    let adapters = context.adapters(Arc::clone(&reviewed))?;
+    let adapters = context.adapters(Arc::clone(&review_ledger))?;
     let activation =
         ScheduleActivation::review(&adapters, &args.file, strays).await.map_err(explain_missing_gateway)?;
     let (findings, repeats_itself) = (activation.findings.clone(), activation.repeats_itself);
@@ -97,7 +100,7 @@ async fn activate_schedule(context: &Context, args: &ScheduleAddArgs) -> Result<
     let list = activation.inputs.campaign.recipients.clone();
     let confirmed = activation.confirm(consent::choose_consent(&context.output, args.yes).as_ref()).await?;
     let ledger = match has_ledger {
-        true => reviewed,
+        true => review_ledger,
         false => context.open_ledger(LedgerPurpose::Sending).await?,
     };
     let schedule = confirmed.activate(&context.adapters(Arc::clone(&ledger))?).await?;
@@ -119,10 +122,13 @@ async fn activate_schedule(context: &Context, args: &ScheduleAddArgs) -> Result<
     let mut text = StyledText::from(StyledLine::new([good("✓ "), strong(name.as_str()), is_active.into()]));
     for (index, next) in next.iter().enumerate() {
         let label = if index == 0 { "next runs" } else { "" };
-        text.add_line(2, [dim(format!("{label:<11}")), format_occurrence(next).into()]);
+        text.add_line(2, [dim(format!("{label:<LABEL_WIDTH$}")), format_occurrence(next).into()]);
     }
     if lacks_list {
-        text.add_line(2, [dim(format!("{:<11}", "list")), format!("{list}, which does not exist yet").into()]);
+        text.add_line(
+            2,
+            [dim(format!("{:<LABEL_WIDTH$}", "list")), format!("{list}, which does not exist yet").into()],
+        );
     }
     if repeats_itself {
         text.add_line(2, [caution("warning:"), format!(" {SAME_MESSAGE_NOTE}").into()]);
@@ -378,8 +384,8 @@ pub(super) fn schedule_observer(output: &Output, metrics: Arc<Metrics>) -> Sched
 fn count_event(event: &ScheduleEvent, metrics: &Metrics) {
     match event {
         ScheduleEvent::Ended { .. } | ScheduleEvent::Broke { .. } => metrics.count_occurrence(OccurrenceResult::Fired),
-        ScheduleEvent::Skipped { reason, before, .. } => {
-            (0..*before).for_each(|_| metrics.count_occurrence(OccurrenceResult::Missed));
+        ScheduleEvent::Skipped { reason, skipped_before, .. } => {
+            (0..*skipped_before).for_each(|_| metrics.count_occurrence(OccurrenceResult::Missed));
             metrics.count_occurrence(match reason {
                 SkipReason::Missed => OccurrenceResult::Missed,
                 SkipReason::Busy | SkipReason::Overtaken => OccurrenceResult::StillRunning,
@@ -422,10 +428,10 @@ fn describe_event(event: &ScheduleEvent, options: &RepeatedOptions) -> String {
         ScheduleEvent::Broke { schedule, occurrence, why } => {
             format!("{} · failed: {why}", title(schedule, occurrence))
         }
-        ScheduleEvent::Skipped { schedule, occurrence, before, reason } => {
-            let others = match before {
+        ScheduleEvent::Skipped { schedule, occurrence, skipped_before, reason } => {
+            let others = match skipped_before {
                 0 => String::new(),
-                before => format!(" (and {before} earlier)"),
+                skipped_before => format!(" (and {skipped_before} earlier)"),
             };
             format!("{} · skipped{others}: {}", title(schedule, occurrence), reason.to_record())
         }

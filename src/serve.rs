@@ -92,8 +92,8 @@ async fn run_server(context: &Context, args: ServeArgs) -> Result<u8, CommandFai
         Some((listener, _)) => tasks.spawn(|shutdown| serve_until_shutdown(listener, metrics_router, shutdown)),
         None => monitoring = monitoring.merge(metrics_router),
     }
-    let published = args.pages_url.as_ref().and_then(Url::host_str);
-    let dashboard = web::build_dashboard_router(app, monitoring, address, published);
+    let public_host = args.pages_url.as_ref().and_then(Url::host_str);
+    let dashboard = web::build_dashboard_router(app, monitoring, address, public_host);
     tasks.spawn(|shutdown| serve_until_shutdown(listener, dashboard, shutdown));
     tasks.spawn(|shutdown| async move {
         shutdown.await;
@@ -107,9 +107,9 @@ async fn run_server(context: &Context, args: ServeArgs) -> Result<u8, CommandFai
         }
     });
 
-    tasks.spawn(|shutdown| run_retrying(update_results_until_shutdown(adapters.clone(), shutdown)));
+    tasks.spawn(|shutdown| run_infallible(update_results_until_shutdown(adapters.clone(), shutdown)));
     let (hints, received_hints) = mpsc::channel(MAX_HINTS);
-    tasks.spawn(|shutdown| run_retrying(webhook::poll_statuses_until(adapters, received_hints, shutdown)));
+    tasks.spawn(|shutdown| run_infallible(webhook::poll_statuses_until(adapters, received_hints, shutdown)));
     tasks.spawn(|shutdown| schedules.run_until_shutdown(shutdown));
     let webhook_address = webhook_endpoint.as_ref().map(|endpoint| endpoint.address);
     if let Some(endpoint) = webhook_endpoint {
@@ -124,8 +124,8 @@ async fn run_server(context: &Context, args: ServeArgs) -> Result<u8, CommandFai
     Ok(exit::SUCCESS)
 }
 
-/// Runs a task that logs and retries its own failures.
-async fn run_retrying(task: impl Future<Output = ()>) -> Result<(), LedgerError> {
+/// Runs a task that handles its own failures. Never fails, but returns a result like the other tasks.
+async fn run_infallible(task: impl Future<Output = ()>) -> Result<(), LedgerError> {
     task.await;
     Ok(())
 }
@@ -135,13 +135,13 @@ fn build_daemon(
     context: &Context,
     ledger: Arc<dyn Ledger>,
     metrics: Arc<Metrics>,
-    within: Vec<PathBuf>,
+    served_paths: Vec<PathBuf>,
 ) -> Result<Daemon, CommandFailure> {
     // Several runs might be sent at the same time, so only their results are logged.
     let adapters = Adapters { observer: Arc::new(|_| {}), ..context.adapters(ledger)? };
     let starter = Arc::new(RunStarter(adapters.clone()));
     let observer = schedule::schedule_observer(&context.output, metrics);
-    Ok(Daemon { adapters, starter, observer, within, refresh: REFRESH_INTERVAL })
+    Ok(Daemon { adapters, starter, observer, served_paths, refresh: REFRESH_INTERVAL })
 }
 
 /// Serves a router until the shutdown. Never fails, but returns a result like the other tasks.
@@ -165,13 +165,13 @@ async fn build_pages(
     adapters: Adapters,
     views: &Arc<RunListCache>,
 ) -> Result<Arc<Pages>, CommandFailure> {
-    let published = args.pages_url.as_ref().map(|url| url.origin().ascii_serialization());
+    let public_origin = args.pages_url.as_ref().map(|url| url.origin().ascii_serialization());
     let test_numbers = match &args.test_to {
         Some(file) => read_test_numbers(file).await?,
         None => TestNumbers::default(),
     };
     let adapters = Adapters { observer: Arc::new(|_| {}), ..adapters };
-    Ok(Pages::new(adapters, Arc::clone(views), published, test_numbers))
+    Ok(Pages::new(adapters, Arc::clone(views), public_origin, test_numbers))
 }
 
 /// Reads the phone numbers in the file of `--test-to`.
@@ -276,14 +276,14 @@ impl ServerTasks {
     /// Waits for a signal or the first failure, then starts the shutdown and waits for all tasks to end. A second
     /// signal ends the wait at once.
     async fn run_until_interrupt(mut self, mut interrupt: watch::Receiver<Interrupt>) -> Result<(), CommandFailure> {
-        let first_end = tokio::select! {
+        let result = tokio::select! {
             _ = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => Ok(()),
             failure = wait_for_failure(&mut self.running) => Err(failure),
         };
         self.shutdown.send_replace(true);
         tokio::select! {
-            _ = interrupt.wait_for(|interrupt| matches!(interrupt, Interrupt::Immediate(_))) => first_end,
-            ended = wait_for_all(&mut self.running) => first_end.and(ended),
+            _ = interrupt.wait_for(|interrupt| matches!(interrupt, Interrupt::Immediate(_))) => result,
+            shutdown_result = wait_for_all(&mut self.running) => result.and(shutdown_result),
         }
     }
 }
@@ -346,8 +346,8 @@ async fn open_webhook_endpoint(
     Ok(Some(WebhookEndpoint { address, listener, receiver, failures, proxies }))
 }
 
-/// The path to give to the search for profiles, which starts in the folder of a file. For a folder of campaigns, this
-/// path is a file in the folder, which need not exist.
+/// The file in whose folder the search for profiles starts. For a folder of campaigns, this is a file in the folder,
+/// which does not have to exist.
 fn profile_search_path(path: PathBuf) -> PathBuf {
     if path.is_dir() { path.join("campaign.yaml") } else { path }
 }
@@ -358,7 +358,7 @@ impl WebhookEndpoint {
         let Self { listener, receiver, mut failures, proxies, .. } = self;
         let app = webhook::router(receiver, proxies, metrics, hints);
         tasks.spawn(|_| async move { failures.recv().await.map_or(Ok(()), Err) });
-        let limits = ConnectionLimits { connections: MAX_CONNECTIONS, ..ConnectionLimits::default() };
+        let limits = ConnectionLimits { max_connections: MAX_CONNECTIONS, ..ConnectionLimits::default() };
         tasks.spawn(|shutdown| async move {
             campaign_net::serve_connections(listener, app, limits, shutdown).await;
             Ok(())
@@ -380,7 +380,7 @@ fn print_link(context: &Context, args: &LinkArgs) -> Result<u8, CommandFailure> 
     };
     let link = create_link(&visitors, &address, &args.name, args.decide, now);
     let url = link.map_err(|error| sign_in_file_failure(context, &visitors, &error))?;
-    if is_unreachable(&address) {
+    if fails_to_connect(&address) {
         context.output.print_note(&format!(
             "no server is listening on {address} at the moment; the link works while the server is running"
         ));
@@ -390,11 +390,11 @@ fn print_link(context: &Context, args: &LinkArgs) -> Result<u8, CommandFailure> 
             .output
             .print_object(&json!({ "url": url, "for": args.name, "decides": args.decide, "exit": exit::SUCCESS }));
     } else {
-        let can = if args.decide { "can view and decide" } else { "can only view" };
+        let permission = if args.decide { "can view and decide" } else { "can only view" };
         let mut text = StyledText::new();
         text.push(StyledLine::new([strong(url)]).unbroken());
         let (name, hours) = (&args.name, LINK_LIFETIME.as_hours());
-        text.add_line(2, [plain(format!("{name} {can}. The link works once and expires in {hours} hours."))]);
+        text.add_line(2, [plain(format!("{name} {permission}. The link works once and expires in {hours} hours."))]);
         context.output.print_result(text);
     }
     Ok(exit::SUCCESS)
@@ -408,19 +408,21 @@ fn create_link(visitors: &Visitors, address: &str, name: &str, can_decide: bool,
 /// Lists the people who can sign in.
 fn list_visitors(context: &Context) -> Result<u8, CommandFailure> {
     let visitors = Visitors::in_state_folder(&context.state_folder()?);
-    let all =
+    let entries =
         visitors.list_visitors(Timestamp::now()).map_err(|error| sign_in_file_failure(context, &visitors, &error))?;
     if context.output.json {
-        let objects: Vec<_> = all.iter().map(visitor_json).collect();
+        let objects: Vec<_> = entries.iter().map(visitor_json).collect();
         context.output.print_object(&objects);
         return Ok(exit::SUCCESS);
     }
     let next = context.output.command("serve link --for NAME");
     let mut text = StyledText::new();
-    match all.is_empty() {
+    match entries.is_empty() {
         true => text.add_line(0, [plain("no one can sign in to the dashboard")]),
-        false => text
-            .extend(TerminalTable::new(["name", "access", "links", "sessions", "until"], all.iter().map(visitor_row))),
+        false => text.extend(TerminalTable::new(
+            ["name", "access", "links", "sessions", "until"],
+            entries.iter().map(visitor_row),
+        )),
     }
     text.push(StyledLine::next_step(next));
     context.output.print_result(text);
@@ -460,8 +462,8 @@ fn revoke_access(context: &Context, name: &str) -> Result<u8, CommandFailure> {
     Ok(exit::SUCCESS)
 }
 
-/// Whether this machine can tell that no server listens at an address.
-fn is_unreachable(address: &str) -> bool {
+/// Whether a connection to an address fails. Returns `false` if the address cannot be resolved.
+fn fails_to_connect(address: &str) -> bool {
     let resolved = Url::parse(address).ok().and_then(|url| url.socket_addrs(|| None).ok());
     let Some(addresses) = resolved else { return false };
     !addresses.iter().any(|address| TcpStream::connect_timeout(address, CONNECT_TIMEOUT).is_ok())

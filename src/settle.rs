@@ -33,14 +33,14 @@ pub(super) async fn reconcile_run(context: &Context, args: ReconcileArgs) -> Res
     };
     let adapters = context.adapters(Arc::clone(&ledger))?;
     let mut polled_messages = 0;
-    let waiting = context.output.show_spinner("Asking the gateway…");
+    let spinner = context.output.show_spinner("Asking the gateway…");
     if args.all {
         let polled = campaign_runs::poll_run(&adapters, &run, Polling::Open, ALL_TIMEOUT).await?;
         polled_messages = polled.asked;
         context.output.print_note(&describe_poll_result(&polled));
     }
     let reconciled = campaign_runs::reconcile_run(&adapters, run).await?;
-    drop(waiting);
+    drop(spinner);
     let resume = context.output.resume_command(ledger.as_ref(), &reconciled.released.run).await;
     let exit = exit::exit_code_of_reconciliation(&reconciled, polled_messages);
     report_reconciliation(context, &reconciled, resume, exit);
@@ -58,11 +58,11 @@ fn report_reconciliation(
 ) {
     let (run, counts) = (&released.run, &released.snapshot.counts);
     let name = run.name();
-    let left = counts.get(RowState::InDoubt) + counts.get(RowState::Unresolved);
+    let undecided = counts.get(RowState::InDoubt) + counts.get(RowState::Unresolved);
     let resolve = context.output.command(format!("resolve {name} --all --as DECISION"));
     let next = if counts.get(RowState::InDoubt) > 0 {
         format!("{}, or decide: {resolve}", context.output.command(format!("reconcile {name}")))
-    } else if left > 0 {
+    } else if undecided > 0 {
         resolve
     } else if run.progress == RunProgress::Open && (counts.get(RowState::Planned) > 0 || exit == exit::STOPPED) {
         resume
@@ -76,7 +76,7 @@ fn report_reconciliation(
             "unresolved": unresolved, "unclear": unclear, "blind": blind > 0, "counts": counts_json(counts), "exit": exit, "next": next,
         }));
     }
-    let result = match reconciliation.asked == 0 && left == 0 {
+    let result = match reconciliation.asked == 0 && undecided == 0 {
         true => "no rows are in doubt".to_owned(),
         false => describe_reconciliation(reconciliation),
     };
@@ -286,10 +286,10 @@ fn report_cancelled_run(
 ) -> u8 {
     let (name, counts, exit) =
         (released.run.name(), &released.snapshot.counts, exit::exit_code_of_released_run(&released));
-    let elsewhere = if released.stale_results.is_some() { " --out FILE" } else { "" };
+    let out_option = if released.stale_results.is_some() { " --out FILE" } else { "" };
     let next = match NextStep::for_doubt(counts) {
         Some(step) if released.run.live => context.output.suggest_for_run(&name, &step),
-        _ => context.output.command(format!("results {name}{elsewhere}")),
+        _ => context.output.command(format!("results {name}{out_option}")),
     };
     if context.output.json {
         let counts = counts_json(counts);

@@ -63,8 +63,8 @@ fn with_color(command: Command, choice: ColorChoice) -> Command {
 
 /// Finds the value of `--color` before the arguments are parsed.
 fn find_color_option(arguments: &[OsString]) -> ColorChoice {
-    let value_at = |at: usize| match arguments[at].to_str()? {
-        "--color" => arguments.get(at + 1)?.to_str(),
+    let value_at = |index: usize| match arguments[index].to_str()? {
+        "--color" => arguments.get(index + 1)?.to_str(),
         argument => argument.strip_prefix("--color="),
     };
     match (0..arguments.len()).find_map(value_at) {
@@ -78,17 +78,17 @@ fn find_color_option(arguments: &[OsString]) -> ColorChoice {
 ///
 /// Events of libraries are excluded, because libraries might log the data that they send.
 fn log_filter(global: &GlobalOptions, variable: Option<&str>) -> Targets {
-    const OURS: &str = "campaign";
+    const OWN_TARGET: &str = "campaign";
     let requested: Targets = variable.and_then(|directives| directives.parse().ok()).unwrap_or_default();
-    let is_own = |target: &str| target == OURS || target.starts_with("campaign_");
-    let default = requested.default_level().map(|level| (OURS.to_owned(), level));
+    let is_own = |target: &str| target == OWN_TARGET || target.starts_with("campaign_");
+    let default = requested.default_level().map(|level| (OWN_TARGET.to_owned(), level));
     let own_targets =
         requested.iter().filter(|(target, _)| is_own(target)).map(|(target, level)| (target.to_owned(), level));
     let own_targets: Vec<(String, LevelFilter)> = default.into_iter().chain(own_targets).collect();
     if !own_targets.is_empty() {
         return Targets::new().with_targets(own_targets);
     }
-    Targets::new().with_target(OURS, log_level(global))
+    Targets::new().with_target(OWN_TARGET, log_level(global))
 }
 
 fn log_level(global: &GlobalOptions) -> LevelFilter {
@@ -145,15 +145,15 @@ pub(super) fn print_completions(context: &Context, shell: Shell) -> u8 {
 
 /// Prints names for completion, one on each line. Unreadable sources are omitted.
 pub(super) async fn print_names(context: &Context, names: CompletionNames) -> Result<u8, CommandFailure> {
-    let found = match names {
+    let completions = match names {
         CompletionNames::Gateways => context
             .profiles()
             .load(None)
-            .map_or_else(|_| Vec::new(), |found| found.profile_names().map(str::to_owned).collect()),
+            .map_or_else(|_| Vec::new(), |gateways| gateways.profile_names().map(str::to_owned).collect()),
         CompletionNames::Campaigns => find_campaign_files(),
         CompletionNames::Runs => list_run_names(context).await.unwrap_or_default(),
     };
-    context.output.print_unwrapped(&found.into_iter().map(|name| name + "\n").collect::<String>());
+    context.output.print_unwrapped(&completions.into_iter().map(|name| name + "\n").collect::<String>());
     Ok(exit::SUCCESS)
 }
 
@@ -181,20 +181,20 @@ fn name_kind(argument: &Arg) -> Option<&'static str> {
     }
 }
 
-/// The paths of the commands whose first argument takes a name of this kind.
+/// The paths of the commands whose first argument takes a name of `kind`, such as `runs`.
 fn commands_with(kind: &str) -> Vec<String> {
-    fn walk(command: &Command, path: &str, kind: &str, found: &mut Vec<String>) {
+    fn collect_paths(command: &Command, path: &str, kind: &str, paths: &mut Vec<String>) {
         for sub in command.get_subcommands() {
             let path = format!("{path} {}", sub.get_name()).trim_start().to_owned();
             if sub.get_positionals().next().and_then(name_kind) == Some(kind) {
-                found.push(path.clone());
+                paths.push(path.clone());
             }
-            walk(sub, &path, kind, found);
+            collect_paths(sub, &path, kind, paths);
         }
     }
-    let mut found = Vec::new();
-    walk(&build_command(), "", kind, &mut found);
-    found
+    let mut paths = Vec::new();
+    collect_paths(&build_command(), "", kind, &mut paths);
+    paths
 }
 
 /// The kinds of names that completion scripts offer.
@@ -261,9 +261,9 @@ fn add_names_to_zsh_script(script: &str) -> String {
             }
             _ => None,
         };
-        let replaced =
+        let line_with_names =
             kind.and_then(|kind| Some(format!("{}:_campaign_{kind}' \\\n", line.strip_suffix(":_default' \\")?)));
-        text += &replaced.unwrap_or_else(|| format!("{line}\n"));
+        text += &line_with_names.unwrap_or_else(|| format!("{line}\n"));
     }
     let functions = ["runs", "gateways"].map(|kind| {
         format!(
@@ -412,19 +412,19 @@ mod tests {
         assert!(script.matches(":_campaign_gateways'").count() > 10, "{script}");
     }
 
-    fn pages() -> Vec<(String, String)> {
+    fn render_all_pages() -> Vec<(String, String)> {
         let pages = render_pages(&build_command()).into_iter();
         pages.map(|(name, page)| (name, String::from_utf8(page).expect("UTF-8"))).collect()
     }
 
-    fn page<'a>(pages: &'a [(String, String)], name: &str) -> &'a str {
-        let found = pages.iter().find(|(page, _)| page == name);
-        &found.unwrap_or_else(|| panic!("no page {name}")).1
+    fn find_page<'a>(pages: &'a [(String, String)], name: &str) -> &'a str {
+        let name_and_page = pages.iter().find(|(page, _)| page == name);
+        &name_and_page.unwrap_or_else(|| panic!("no page {name}")).1
     }
 
     #[test]
     fn every_command_has_a_man_page_with_its_examples() {
-        let pages = pages();
+        let pages = render_all_pages();
         let mut names: Vec<&str> = pages.iter().map(|(name, _)| name.as_str()).collect();
         names.sort_unstable();
         names.dedup();
@@ -433,15 +433,15 @@ mod tests {
             assert!(page.contains(".SH EXAMPLES\n.nf\ncampaign "), "{name}: {page}");
             assert!(!page.contains('\u{1b}') && !page.contains("\nEXTRA"), "{name}: {page}");
         }
-        assert!(page(&pages, "campaign-gateway-add.1").contains("\\-\\-base\\-url"));
-        assert!(page(&pages, "campaign-run.1").contains(".SH \"SEE ALSO\"\n\\fBcampaign\\fR(1)\n"));
+        assert!(find_page(&pages, "campaign-gateway-add.1").contains("\\-\\-base\\-url"));
+        assert!(find_page(&pages, "campaign-run.1").contains(".SH \"SEE ALSO\"\n\\fBcampaign\\fR(1)\n"));
         assert!(!pages.iter().any(|(name, _)| name.ends_with("-help.1")));
     }
 
     #[test]
     fn program_man_page_lists_exit_codes_and_files() {
-        let pages = pages();
-        let program = page(&pages, "campaign.1");
+        let pages = render_all_pages();
+        let program = find_page(&pages, "campaign.1");
         for (code, _) in EXIT_STATUS {
             assert!(program.contains(&format!("\\fB{code}\\fR\n")), "{code}: {program}");
         }

@@ -24,9 +24,12 @@ use campaign_ledger::{AskedRow, Author, Ledger, RowChange, RowState, Run, RunPro
 use campaign_manifest::CampaignBrief;
 use campaign_runs::Error;
 
-/// The maximum number of messages that are shown as text, and with `--json`.
+/// The maximum number of messages that are shown as text.
 const MAX_SHOWN: usize = 20;
+/// The maximum number of messages that are shown with `--json`.
 const MAX_IN_JSON: usize = 1_000;
+/// The maximum number of characters of a gateway response that are shown as text.
+const MAX_RESPONSE_LENGTH: usize = 400;
 
 pub(super) async fn show_messages(context: &Context, args: ShowArgs) -> Result<u8, CommandFailure> {
     if args.selection.is_empty() {
@@ -35,7 +38,7 @@ pub(super) async fn show_messages(context: &Context, args: ShowArgs) -> Result<u
     }
     let (ledger, run) = context.find_run(&args.run).await?;
     campaign_runs::report_results_conflict(ledger.as_ref(), &run, &context.observer).await?;
-    let owned = is_owned(ledger.as_ref(), &run).await?;
+    let has_owner = is_owned(ledger.as_ref(), &run).await?;
     let copies = load_copies(ledger.as_ref(), &run).await?;
     let frozen = FrozenInputs::from_copies(&copies)?;
     let last = read_last_row(ledger.as_ref(), &run).await?;
@@ -45,19 +48,23 @@ pub(super) async fn show_messages(context: &Context, args: ShowArgs) -> Result<u
             return Err(Error::NoSuchRow { row, last }.into());
         }
         let selection = args.selection.row_selection(frozen.brief.region)?;
-        let rows =
-            RunResults::open(ledger.as_ref(), &run, owned).await?.with_selection(selection).load_listed_rows().await?;
+        let rows = RunResults::open(ledger.as_ref(), &run, has_owner)
+            .await?
+            .with_selection(selection)
+            .load_listed_rows()
+            .await?;
         let listed: RoaringBitmap = rows.iter().take(limit).collect();
         let recipients = find_recipients_by_row(&copies, &frozen, &listed)?;
-        let histories = MessageHistory::load_all(ledger.as_ref(), &run, owned, &recipients).await?;
-        let earlier_runs = find_earlier_runs(context, ledger.as_ref(), &run, owned, &histories).await?;
+        let histories = MessageHistory::load_all(ledger.as_ref(), &run, has_owner, &recipients).await?;
+        let earlier_runs = find_earlier_runs(context, ledger.as_ref(), &run, has_owner, &histories).await?;
         show_histories(context, &run, &histories, &earlier_runs, rows.len() - listed.len());
         return Ok(exit::SUCCESS);
     }
     let key = recipient_key(&run, last, &args.selection, &frozen.brief)?;
     let recipients = find_recipients(&copies, &frozen, key)?;
-    let (histories, more) = MessageHistory::load_for_number(ledger.as_ref(), &run, owned, &recipients, limit).await?;
-    let earlier_runs = find_earlier_runs(context, ledger.as_ref(), &run, owned, &histories).await?;
+    let (histories, more) =
+        MessageHistory::load_for_number(ledger.as_ref(), &run, has_owner, &recipients, limit).await?;
+    let earlier_runs = find_earlier_runs(context, ledger.as_ref(), &run, has_owner, &histories).await?;
     match histories.as_slice() {
         [] => return Err(unknown_recipient(&run, key)),
         [history] if context.output.json => context.output.print_object(&history_json(&run, history)),
@@ -76,7 +83,7 @@ async fn find_earlier_runs(
     context: &Context,
     ledger: &dyn Ledger,
     run: &Run,
-    owned: bool,
+    has_owner: bool,
     histories: &[MessageHistory],
 ) -> Result<EarlierRuns, CommandFailure> {
     let is_already_sent = |history: &&MessageHistory| history.left_out.as_deref() == Some(ALREADY_SENT);
@@ -84,17 +91,17 @@ async fn find_earlier_runs(
     if rows.is_empty() || context.output.json {
         return Ok(EarlierRuns::new());
     }
-    let results = RunResults::open(ledger, run, owned).await?.with_rows(rows);
+    let results = RunResults::open(ledger, run, has_owner).await?.with_rows(rows);
     let mut objects = Vec::new();
     results.write_json(&mut objects).await?;
     let rows: Vec<Value> = serde_json::from_slice(&[b"[", objects.as_slice(), b"]"].concat())
         .map_err(|error| CommandFailure::new(exit::BUG, error.to_string()))?;
-    let find_run = |row: &Value| {
+    let earlier_run = |row: &Value| {
         let number = u32::try_from(row["row"].as_u64()?).ok()?;
         let name = row["message_run"].as_str().filter(|name| !name.is_empty())?;
         Some((Row::new(number), name.to_owned()))
     };
-    Ok(rows.iter().filter_map(find_run).collect())
+    Ok(rows.iter().filter_map(earlier_run).collect())
 }
 
 /// Prints the histories of selected messages. `more` counts the selected messages that are not shown.
@@ -314,14 +321,14 @@ fn describe_event(event: &HistoryEvent, attempts: usize) -> String {
     match event {
         HistoryEvent::Attempt { envelope, id, others } => {
             let id = id.map_or(0, |id| id.get());
-            let with =
+            let with_others =
                 if *others == 0 { String::new() } else { format!(", with {}", format_count(*others, "other message")) };
-            format!("sent in request {envelope} as id {id}{with}")
+            format!("sent in request {envelope} as id {id}{with_others}")
         }
         HistoryEvent::Outcome { envelope: _, outcome } => describe_outcome(outcome),
         HistoryEvent::Answer { envelope: _, body } => {
-            let first: String = body.chars().take(400).collect();
-            format!("gateway response: {}", first.escape_debug())
+            let beginning: String = body.chars().take(MAX_RESPONSE_LENGTH).collect();
+            format!("gateway response: {}", beginning.escape_debug())
         }
         HistoryEvent::Inquiries(inquiries) => describe_inquiries(inquiries, attempts),
         HistoryEvent::Receipt(receipt) => describe_receipt(receipt),
@@ -410,7 +417,10 @@ fn receipt_json(receipt: &Receipt) -> Value {
     let Receipt { source, status, channel, updated, msg_id, request_id, error, digit, duration, replies } = receipt;
     let media_json =
         |Media { url, filename, filesize }: &Media| json!({ "url": url, "filename": filename, "filesize": filesize });
-    let reply_json = |RecipientReply { at, text, media }: &RecipientReply| json!({ "at": at.map(|at| at.to_string()), "text": text, "media": media.as_ref().map(media_json) });
+    let reply_json = |RecipientReply { at, text, media }: &RecipientReply| {
+        let media = media.as_ref().map(media_json);
+        json!({ "at": at.map(|at| at.to_string()), "text": text, "media": media })
+    };
     let source = match source {
         ReceiptSource::Webhook => "webhook",
         ReceiptSource::Asked => "asked",

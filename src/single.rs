@@ -31,10 +31,10 @@ pub(super) async fn send_test(context: &Context, args: TestArgs) -> Result<u8, C
     let Some(&first) = phones.first() else {
         return Err(CommandFailure::invalid("no recipient was given").with_help("add `--to PHONE`"));
     };
-    let existing = context.open_existing_ledger().await?;
-    let inputs = context.fetch_list(inputs, args.list.fetch, existing.as_deref()).await?;
+    let existing_ledger = context.open_existing_ledger().await?;
+    let inputs = context.fetch_list(inputs, args.list.fetch, existing_ledger.as_deref()).await?;
     let row = args.row.map_or(TestRow::FirstToSend, TestRow::Number);
-    let message = load_test_message(&inputs, row, existing.as_deref(), &context.observer).await?;
+    let message = load_test_message(&inputs, row, existing_ledger.as_deref(), &context.observer).await?;
     let (output, name) = (&context.output, &inputs.campaign.brief.name);
     if !output.json {
         output.print_result(format!(
@@ -99,9 +99,9 @@ pub(crate) async fn run_single_operation(
     let single = SingleOperation::with_profile_key(operation, phone, destination)?;
     let adapters = context.adapters(context.open_ledger(purpose).await?)?;
     let confirmed = single.confirm(adapters, consent::choose_consent(&context.output, args.yes).as_ref()).await?;
-    let waiting = context.output.show_spinner("Asking the gateway…");
+    let spinner = context.output.show_spinner("Asking the gateway…");
     let ended = confirmed.send(context.watch_signals()?).await?;
-    drop(waiting);
+    drop(spinner);
     let repeat = context.output.repeat_command(operation, &ended.run);
     let report = SingleReport::for_ended_operation(context, operation, &ended, repeat);
     if context.output.json {
@@ -112,7 +112,7 @@ pub(crate) async fn run_single_operation(
     Ok(report.exit)
 }
 
-/// Chooses the profile with this name, the built-in sandbox for the name `sandbox`, or the only profile if no name is
+/// Chooses the profile called `name`, the built-in sandbox if `name` is `sandbox`, or the only profile if no name is
 /// given.
 fn choose_destination(context: &Context, name: Option<&str>) -> Result<Destination, CommandFailure> {
     let profile = match name {
@@ -159,9 +159,10 @@ impl<'a> SingleReport<'a> {
 
     pub(super) fn render_text(&self) -> StyledText {
         let EndedSingle { run, row, state, .. } = self.ended;
-        let place = if run.live { run.gateway.as_str() } else { "rehearsal in the built-in sandbox" };
+        let destination = if run.live { run.gateway.as_str() } else { "rehearsal in the built-in sandbox" };
         let mut text = StyledText::new();
-        let mut heading = status::run_heading(&format!("{} row {row}", run.name()), [self.operation.name(), place]);
+        let mut heading =
+            status::run_heading(&format!("{} row {row}", run.name()), [self.operation.name(), destination]);
         heading.extend([dim(" · "), status::state_span(*state)]);
         text.add_line(0, heading);
         text.extend(self.answer.map(format_answer_members).unwrap_or_default());
@@ -211,7 +212,7 @@ fn accepted_identifier(outcome: Option<&OperationOutcome>) -> Option<(&'static s
 
 /// Describes why the operation did not succeed, or why it was stopped. Returns `None` if it succeeded.
 fn describe_error(operation: SingleKind, ended: &EndedSingle) -> Option<String> {
-    let stopped = ended.stop.as_ref().map(ToString::to_string);
+    let stop_reason = ended.stop.as_ref().map(ToString::to_string);
     let name = operation.name();
     let describe_doubt = |reason: &str| {
         format!(
@@ -226,10 +227,10 @@ fn describe_error(operation: SingleKind, ended: &EndedSingle) -> Option<String> 
         _ if ended.state == RowState::Skipped => {
             Some("nothing was sent: this number opted out of marketing messages".to_owned())
         }
-        Some(OperationOutcome::Accepted { .. } | OperationOutcome::Queued { .. }) => stopped,
+        Some(OperationOutcome::Accepted { .. } | OperationOutcome::Queued { .. }) => stop_reason,
         Some(OperationOutcome::Rejected { error }) => Some(format!("rejected by the gateway: {error}")),
         Some(OperationOutcome::NotSent { reason }) => {
-            Some(format!("nothing was sent: {}", stopped.unwrap_or_else(|| reason.to_string())))
+            Some(format!("nothing was sent: {}", stop_reason.unwrap_or_else(|| reason.to_string())))
         }
         Some(OperationOutcome::InDoubt { reason }) => Some(describe_doubt(reason)),
         None => match &ended.stop {

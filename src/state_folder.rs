@@ -25,13 +25,13 @@ pub(super) enum LedgerPurpose {
 }
 
 impl LedgerPurpose {
-    /// The purpose of a run, a plan or a single message with this destination.
+    /// The purpose of a run, a plan or a single message that goes to `destination`.
     pub(super) fn from_destination(destination: &Destination) -> Self {
         if destination.is_live() { Self::Sending } else { Self::Rehearsal }
     }
 }
 
-/// The state folder of a command, by who chose it.
+/// The state folder of a command, and how it was chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum StateFolder {
     /// The folder that an option or the environment names.
@@ -97,7 +97,7 @@ enum SystemFolder {
 fn examine_system_folder(folder: &Path) -> SystemFolder {
     match std::fs::metadata(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => SystemFolder::Missing,
-        Ok(found) if !found.is_dir() => SystemFolder::Missing,
+        Ok(metadata) if !metadata.is_dir() => SystemFolder::Missing,
         Ok(_) if can_change(folder) => SystemFolder::Usable,
         Ok(_) | Err(_) => SystemFolder::Closed,
     }
@@ -133,13 +133,13 @@ pub(super) fn second_ledger_failure(system: &Path) -> CommandFailure {
 /// Creates the failure of a command that would use the system ledger although the user's own ledger has live runs. The
 /// help names both alternatives.
 pub(super) fn earlier_ledger_failure(system: &Path, own: &Path, run: &str) -> CommandFailure {
-    let (system, own, name) = (system.display(), own.display(), quote_for_shell(own));
+    let (system, own, quoted) = (system.display(), own.display(), quote_for_shell(own));
     CommandFailure::invalid(format!(
         "your earlier ledger in `{own}` contains live runs, such as {run}, that the system ledger in `{system}` might not \
          contain; recipients might get messages twice; nothing was sent"
     ))
     .with_help(format!(
-        "to continue with your earlier ledger, add `--state-dir {name}`; to send with the system ledger, move these \
+        "to continue with your earlier ledger, add `--state-dir {quoted}`; to send with the system ledger, move these \
          runs there with `ledger backup` and `ledger restore`, or accept that it does not contain them; in either \
          case, rename `{own}`"
     ))

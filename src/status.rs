@@ -166,27 +166,28 @@ async fn check_latest_results(context: &Context, ledger: &dyn Ledger, views: &[R
     Ok(())
 }
 
-/// The table of runs: live runs first, then rehearsals, each with the newest run last.
-fn runs_text(views: &[RunView], all: bool, command: &str) -> StyledText {
+/// The table of runs: live runs first, then rehearsals, each with the newest run last. `show_all_command` is suggested
+/// if older rehearsals are hidden.
+fn runs_text(views: &[RunView], shows_all: bool, show_all_command: &str) -> StyledText {
     let now = Timestamp::now();
-    let (mut live, mut rehearsed, mut older) = (Vec::new(), Vec::new(), 0);
+    let (mut live, mut rehearsals, mut older) = (Vec::new(), Vec::new(), 0);
     for view in views {
         let RunView { run, status, .. } = view;
-        if !all && *status != RunStatus::Sending && is_hidden_by_default(run.live, run.began_at, now) {
+        if !shows_all && *status != RunStatus::Sending && is_hidden_by_default(run.live, run.began_at, now) {
             older += 1;
         } else if run.live {
             live.push(view);
         } else {
-            rehearsed.push(view);
+            rehearsals.push(view);
         }
     }
     live.reverse();
-    rehearsed.reverse();
-    live.extend(rehearsed);
+    rehearsals.reverse();
+    live.extend(rehearsals);
     let mut text: StyledText = run_table(live).into();
     if older > 0 {
         let older = format_count(older, "older rehearsal");
-        text.add_line(0, [dim(format!("{older} not shown; to show all runs: ")), copyable(command)]);
+        text.add_line(0, [dim(format!("{older} not shown; to show all runs: ")), copyable(show_all_command)]);
     }
     text
 }
@@ -216,8 +217,8 @@ async fn next_command(context: &Context, ledger: &dyn Ledger, view: &RunView) ->
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
 /// The number of points in the sparkline of the throughput.
 const CHART_POINTS: usize = 30;
-/// Reading takes at most 1/20 of the time, because another process might be sending.
-const READING_SHARE: u32 = 20;
+/// The pause after a read is at least this many times as long as the read, because another process might be sending.
+const PAUSE_FACTOR: u32 = 20;
 /// The width of the bar, in cells.
 const BAR_CELLS: usize = 30;
 
@@ -225,11 +226,11 @@ const BAR_CELLS: usize = 30;
 /// order.
 async fn watch_run(context: &Context, name: Option<&str>) -> Result<u8, CommandFailure> {
     let mut interrupt = context.watch_signals()?;
-    let found = match name {
+    let ledger_and_run = match name {
         Some(name) => Some(context.find_run(name).await?),
         None => find_run_to_watch(context).await?,
     };
-    let Some((ledger, run)) = found else { return list_runs(context, false).await };
+    let Some((ledger, run)) = ledger_and_run else { return list_runs(context, false).await };
     campaign_runs::report_results_conflict(ledger.as_ref(), &run, &context.observer).await?;
     let wants_receipts = campaign_runs::wants_receipts(&run, Timestamp::now());
     let mut screen = WatchScreen::new(&context.output);
@@ -254,9 +255,9 @@ async fn watch_run(context: &Context, name: Option<&str>) -> Result<u8, CommandF
     }
 }
 
-/// Returns the pause after a read that took this long.
-fn pause_after(took: Duration) -> Duration {
-    MIN_INTERVAL.max(took.saturating_mul(READING_SHARE))
+/// Returns the pause after a read that took `read_time`.
+fn pause_after(read_time: Duration) -> Duration {
+    MIN_INTERVAL.max(read_time.saturating_mul(PAUSE_FACTOR))
 }
 
 /// Finds the run to follow if the user names none. Returns `None` if there are no runs.
@@ -303,7 +304,7 @@ impl<'a> WatchScreen<'a> {
         Self { output, display, progress: None }
     }
 
-    /// Shows the current state of the run. Unless it is drawn in place on a terminal, only changes are printed.
+    /// Shows the current state of the run. A terminal is redrawn each time; otherwise, only changes are printed.
     fn show_run(&mut self, report: &RunReport, mut text: StyledText) {
         let progress = self.progress_text(report).unwrap_or_default();
         match &mut self.display {
@@ -346,8 +347,8 @@ impl<'a> WatchScreen<'a> {
         let (processed, total) = (progress.count_done(), progress.total());
         let (done, open) = draw_bar(processed, total, BAR_CELLS);
         let percent = format!(" {}%", (processed * 100).checked_div(total).unwrap_or(100));
-        let place = format!(" · {} of {}", format_thousands(processed), format_thousands(total));
-        text.push(StyledLine::new([span(SpanMeaning::Next, done), dim(open), strong(percent), plain(place)]));
+        let position = format!(" · {} of {}", format_thousands(processed), format_thousands(total));
+        text.push(StyledLine::new([span(SpanMeaning::Next, done), dim(open), strong(percent), plain(position)]));
         if let Some(figures) = &report.figures {
             let sent = &figures.requests.sent;
             let chart = draw_sparkline(&sent.latest_counts(CHART_POINTS));
@@ -355,11 +356,11 @@ impl<'a> WatchScreen<'a> {
                 seconds @ 0..60 => format!("{seconds} s"),
                 seconds => format_duration(Duration::from_secs(seconds)),
             };
-            let left = progress.estimate().map_or_else(String::new, |estimate| {
+            let estimate = progress.estimate().map_or_else(String::new, |estimate| {
                 let rate = format_thousands(estimate.rate.round() as u64);
                 format!(" · {rate} per second, {} left", format_duration(estimate.left))
             });
-            text.push(StyledLine::new([plain(format!("sent per {step}: ")), copyable(chart), plain(left)]));
+            text.push(StyledLine::new([plain(format!("sent per {step}: ")), copyable(chart), plain(estimate)]));
         }
         Some(text)
     }
@@ -398,12 +399,13 @@ fn with_time(mut object: Value) -> Value {
     object
 }
 
-/// Draws a text in place of the previous text, and returns the number of terminal rows that the new text occupies.
-fn draw_text(term: &Term, before: usize, text: &StyledText, color: bool) -> usize {
+/// Draws a text in place of the previous text, which occupies `previous_rows` rows of the terminal. Returns the number
+/// of rows that the new text occupies.
+fn draw_text(term: &Term, previous_rows: usize, text: &StyledText, color: bool) -> usize {
     let columns = term.size_checked().map_or(80, |(_, columns)| usize::from(columns).max(1));
     let text = text.render(Some(columns), color);
     // Writing to a buffer cannot fail.
-    let _ = term.clear_last_lines(before);
+    let _ = term.clear_last_lines(previous_rows);
     let _ = term.write_str(&text);
     report_write_error(term.flush());
     count_rows(&text, columns)
@@ -504,8 +506,8 @@ mod tests {
 
     #[test]
     fn watch_spends_at_most_a_twentieth_of_its_time_reading() {
-        for (took, rested) in [(0, 1_000), (40, 1_000), (60, 1_200), (30_000, 600_000)] {
-            assert_eq!(pause_after(Duration::from_millis(took)), Duration::from_millis(rested));
+        for (read_time, pause) in [(0, 1_000), (40, 1_000), (60, 1_200), (30_000, 600_000)] {
+            assert_eq!(pause_after(Duration::from_millis(read_time)), Duration::from_millis(pause));
         }
     }
 

@@ -115,16 +115,16 @@ impl Output {
     /// cannot be retried.
     pub(super) fn suggest_retry(&self, run: &Run, counts: &StateCounts) -> Option<String> {
         let any = |states: &[RowState]| states.iter().any(|state| counts.get(*state) > 0);
-        let (what, which) = if any(&[RowState::Rejected, RowState::NotSent]) {
+        let (description, state_option) = if any(&[RowState::Rejected, RowState::NotSent]) {
             ("rejected", "")
         } else if any(&[RowState::Failed]) {
             ("undelivered", " --state failed")
         } else {
             return None;
         };
-        let retry = || self.command(format!("retry {}{which}", run.name()));
+        let retry = || self.command(format!("retry {}{state_option}", run.name()));
         (run.live && SingleKind::from_run(run).is_none())
-            .then(|| format!("to retry {what} messages, once the cause is fixed: {}", retry()))
+            .then(|| format!("to retry {description} messages, once the cause is fixed: {}", retry()))
     }
 }
 
@@ -150,8 +150,8 @@ impl Output {
     }
 }
 
-/// The next step for an unfinished run that stopped for this reason: the command `resume`, and before it the change
-/// without which the run would stop again at once.
+/// The next step for an unfinished run: the command `resume`, preceded by the change without which the run would stop
+/// again at once. `kind` and `reason` say why the run stopped.
 pub(super) fn resume_step(kind: Option<StopKind>, reason: Option<&str>, resume: String) -> String {
     let change = match (kind, reason.unwrap_or_default()) {
         (Some(StopKind::Budget), reason) if reason.contains("`limits.recipients`") => "raise `limits.recipients`",
@@ -165,10 +165,10 @@ pub(super) fn resume_step(kind: Option<StopKind>, reason: Option<&str>, resume: 
 /// The path of a file as the operator types it in the current folder.
 pub(super) fn shell_path(path: &Path) -> String {
     let current_dir = std::env::current_dir().ok();
-    let within = current_dir
+    let relative = current_dir
         .and_then(|current_dir| path.strip_prefix(current_dir).ok())
-        .filter(|within| *within != Path::new(""));
-    let path = within.unwrap_or(path);
+        .filter(|relative| *relative != Path::new(""));
+    let path = relative.unwrap_or(path);
     // A path with a leading dash would be parsed as an option.
     if path.as_os_str().as_encoded_bytes().starts_with(b"-") {
         quote_for_shell(Path::new(".").join(path))

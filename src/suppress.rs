@@ -97,9 +97,9 @@ async fn list_opt_outs(context: &Context, args: &SuppressListArgs) -> Result<(),
     let mut out = BufWriter::new(RowOutput::stdout(if json { RowSyntax::Json } else { RowSyntax::Csv }));
     let (mut is_first, columns) = (true, context.output.terminal_width());
     let mut write_entry = |opt_out: &OptOut| {
-        let before = if std::mem::take(&mut is_first) { "" } else { "," };
+        let separator = if std::mem::take(&mut is_first) { "" } else { "," };
         match json {
-            true => write!(out, "{before}{}", opt_out_json(opt_out)),
+            true => write!(out, "{separator}{}", opt_out_json(opt_out)),
             false => out.write_all(StyledText::from(opt_out_line(opt_out)).render(columns, false).as_bytes()),
         }
     };
@@ -239,32 +239,33 @@ fn parse_opt_out_terms(args: &TermsArgs) -> Result<OptOutTerms, CommandFailure> 
     Ok(OptOutTerms { scope, reason, region, by: None })
 }
 
-/// The maximum number of campaigns of a file to look up.
+/// The maximum number of campaigns in an import file that are looked up in the ledger.
 const MAX_CAMPAIGNS: usize = 10;
 
 async fn import_opt_outs(context: &Context, args: &ImportArgs) -> Result<(), CommandFailure> {
     let (typed, campaign) = (args.terms.region.as_deref(), args.terms.campaign.as_deref());
     let region = choose_region_of_file(context, typed, campaign).await?;
     let terms = OptOutTerms { region, ..parse_opt_out_terms(&args.terms)? };
-    let read = OptOutFile::read(&args.file, &terms, Timestamp::now()).await.map_err(import_failure)?;
+    let import_file = OptOutFile::read(&args.file, &terms, Timestamp::now()).await.map_err(import_failure)?;
     let ledger = context.open_ledger(LedgerPurpose::SharedRecords).await?;
-    let mut warnings = list_warnings(&read);
-    let campaigns: BTreeSet<&str> = read.opt_outs.iter().filter_map(|opt_out| opt_out.scope.campaign()).collect();
+    let mut warnings = list_warnings(&import_file);
+    let campaigns: BTreeSet<&str> =
+        import_file.opt_outs.iter().filter_map(|opt_out| opt_out.scope.campaign()).collect();
     for campaign in campaigns.into_iter().take(MAX_CAMPAIGNS) {
         warnings.extend(describe_unknown_campaign(ledger.as_ref(), Some(campaign)).await?);
     }
     for warning in &warnings {
         context.output.print_warning(warning);
     }
-    let expected = read.preview_additions(ledger.as_ref()).await?;
+    let expected = import_file.preview_additions(ledger.as_ref()).await?;
     if !args.yes && expected.added > 0 {
-        confirm_import(context, args, &read, &expected).await?;
+        confirm_import(context, args, &import_file, &expected).await?;
     }
-    let (name, rows, repeated) = (args.file.display().to_string(), read.rows, read.repeated);
-    let undo = undo_command(context, &read);
-    let additions = read.import(ledger.as_ref()).await?;
+    let (name, rows, repeated) = (args.file.display().to_string(), import_file.rows, import_file.repeated);
+    let undo = undo_command(context, &import_file);
+    let additions = import_file.import(ledger.as_ref()).await?;
     if context.output.json {
-        let (added, already) = (additions.added, additions.already);
+        let (added, already) = (additions.added, additions.existing);
         context.output.print_object(&json!({
             "file": name, "rows": rows, "added": added, "already": already, "repeated": repeated, "warnings": warnings,
             "exit": exit::SUCCESS,
@@ -327,8 +328,8 @@ fn describe_scopes(import_file: &OptOutFile) -> String {
     }
 }
 
-/// The command that undoes only this import, even if another file has the same name. `None` if no command can undo only
-/// this import.
+/// The command that undoes a single import, even if another imported file has the same name. `None` if there is no such
+/// command.
 fn undo_command(context: &Context, import_file: &OptOutFile) -> Option<String> {
     let source = import_file.undo_source()?;
     Some(context.output.command(format!("suppress remove --source {}", shell_path(Path::new(source)))))
@@ -336,14 +337,14 @@ fn undo_command(context: &Context, import_file: &OptOutFile) -> Option<String> {
 
 fn describe_counts(rows: u64, additions: &Additions, repeated: u64) -> String {
     let (rows, added, already) =
-        (format_count(rows, "row"), format_thousands(additions.added), format_thousands(additions.already));
+        (format_count(rows, "row"), format_thousands(additions.added), format_thousands(additions.existing));
     let repeated = if repeated > 0 { format!(" · {} repeated", format_thousands(repeated)) } else { String::new() };
     format!("{rows} · {added} new · {already} already on the list{repeated}")
 }
 
 /// Lists the warnings that precede the confirmation.
 fn list_warnings(import_file: &OptOutFile) -> Vec<String> {
-    let several = (import_file.phone_columns.len() > 1).then(|| {
+    let several_columns = (import_file.phone_columns.len() > 1).then(|| {
         let headers: Vec<String> = import_file.phone_columns.iter().map(|header| escape_to_one_line(header)).collect();
         format!(
             "several columns contain phone numbers, and all of them are imported: {}",
@@ -357,24 +358,24 @@ fn list_warnings(import_file: &OptOutFile) -> Vec<String> {
         let verb = if *unread == 1 { "has" } else { "have" };
         format!("column `{header}`: {rows} {verb} an unreadable or future date; the import time is used instead")
     });
-    several.into_iter().chain(mixed).chain(dates).collect()
+    several_columns.into_iter().chain(mixed).chain(dates).collect()
 }
 
 fn describe_mixed_column(MixedColumn { header, opted_out, reachable, example }: &MixedColumn, rows: u64) -> String {
     let (header, example) = (escape_to_one_line(header), escape_to_one_line(example));
     let example = if example.is_empty() { "an empty cell".to_owned() } else { format!("`{example}`") };
     let subscribed = format_count(*reachable, "row");
-    let all = if rows == 1 { "its only row".to_owned() } else { format!("all {}", format_count(rows, "row")) };
+    let all_rows = if rows == 1 { "its only row".to_owned() } else { format!("all {}", format_count(rows, "row")) };
     let (opted_out, advice) = match *opted_out {
         0 => ("none".to_owned(), ""),
-        some => (
-            format_thousands(some),
+        count => (
+            format_thousands(count),
             ". To import only the rows marked as opted out, move them to a separate file and import that file",
         ),
     };
     format!(
         "the column `{header}` marks {subscribed} as not opted out (for example, {example}) and {opted_out} as opted out; \
-         the import opts out {all}{advice}"
+         the import opts out {all_rows}{advice}"
     )
 }
 
@@ -517,11 +518,12 @@ async fn remove_import(
         return Err(CommandFailure::invalid("there are no imports to undo: the ledger does not exist yet"));
     };
     let warnings = warn_about_unknown_campaign(context, ledger.as_ref(), terms.campaign()).await?;
-    let found = ImportedEntries::find(ledger.as_ref(), source, terms).await?;
-    if found.entries.is_empty() {
-        return Err(unknown_import(source, &found));
+    let imported = ImportedEntries::find(ledger.as_ref(), source, terms).await?;
+    if imported.entries.is_empty() {
+        return Err(unknown_import(source, &imported));
     }
-    let (imports, forgotten, number) = (count_by_source(&found.entries), found.forgotten, found.entries.len() as u64);
+    let (imports, forgotten) = (count_by_source(&imported.entries), imported.forgotten);
+    let number = imported.entries.len() as u64;
     let entries = format_count(number, "opt-out");
     let change = format!("removing {entries} that {} added", format_count(imports.len() as u64, "import"));
     if args.yes {
@@ -535,7 +537,7 @@ async fn remove_import(
         )
         .await?;
     }
-    let removed = found.remove(ledger.as_ref(), terms.reason.as_deref()).await?;
+    let removed = imported.remove(ledger.as_ref(), terms.reason.as_deref()).await?;
     if context.output.json {
         let imports: Vec<_> =
             imports.iter().map(|(source, entries)| json!({ "source": source, "entries": entries })).collect();
@@ -553,7 +555,7 @@ async fn remove_import(
     Ok(())
 }
 
-/// Requires that only one import has this source, because files in different folders can have the same name.
+/// Refuses a source that several imports share, because files in different folders can have the same name.
 fn refuse_several_imports(
     context: &Context,
     source: &str,
@@ -585,10 +587,13 @@ fn count_by_source(entries: &[OptOut]) -> BTreeMap<String, u64> {
 }
 
 fn removal_prompt(imports: &BTreeMap<String, u64>, forgotten: u64, number: u64) -> ConfirmationPrompt {
-    let (entries, from) = (format_count(number, "opt-out"), format_count(imports.len() as u64, "import"));
+    let (entries, import_count) = (format_count(number, "opt-out"), format_count(imports.len() as u64, "import"));
     let action = format!("remove {entries}");
-    let mut prompt =
-        ConfirmationPrompt::new(format!("Remove {entries} from {from}?"), ExpectedAnswer::Number(number), action);
+    let mut prompt = ConfirmationPrompt::new(
+        format!("Remove {entries} from {import_count}?"),
+        ExpectedAnswer::Number(number),
+        action,
+    );
     for (index, (source, entries)) in imports.iter().take(MAX_SHOWN_IMPORTS).enumerate() {
         let label = if index == 0 { "imports" } else { "" };
         prompt.add_fact(label, [format!("{source} · {}", format_count(*entries, "opt-out")).into()]);
@@ -617,8 +622,8 @@ fn describe_forgotten_opt_outs(forgotten: u64) -> String {
 }
 
 /// The failure for an unknown source of an import, with the known sources.
-fn unknown_import(source: &str, found: &ImportedEntries) -> CommandFailure {
-    let failure = CommandFailure::invalid(match found.forgotten {
+fn unknown_import(source: &str, imported: &ImportedEntries) -> CommandFailure {
+    let failure = CommandFailure::invalid(match imported.forgotten {
         0 => {
             format!("the list contains no opt-outs imported from `{}`; nothing was changed", escape_to_one_line(source))
         }
@@ -627,7 +632,7 @@ fn unknown_import(source: &str, found: &ImportedEntries) -> CommandFailure {
             escape_to_one_line(source)
         ),
     });
-    let mut files: Vec<&str> = found.sources.iter().filter_map(|source| source.split(", ").next()).collect();
+    let mut files: Vec<&str> = imported.sources.iter().filter_map(|source| source.split(", ").next()).collect();
     files.dedup();
     match did_you_mean(source, files.iter().copied()) {
         Some(near) => failure.with_help(format!("did you mean `{}`?", escape_to_one_line(near))),

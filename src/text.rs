@@ -102,11 +102,11 @@ pub(super) fn copyable(text: impl Into<String>) -> Span {
 }
 
 /// Joins spans with a separator.
-pub(super) fn join_spans(parts: impl IntoIterator<Item = Vec<Span>>, between: &str) -> Vec<Span> {
+pub(super) fn join_spans(parts: impl IntoIterator<Item = Vec<Span>>, separator: &str) -> Vec<Span> {
     let mut spans = Vec::new();
     for part in parts {
         if !spans.is_empty() {
-            spans.push(dim(between));
+            spans.push(dim(separator));
         }
         spans.extend(part);
     }
@@ -118,7 +118,7 @@ fn split_quoted(text: &str) -> Vec<Span> {
     let command = if text.starts_with("campaign ") { Some(0) } else { text.find(": campaign ").map(|at| at + 2) };
     let (prose, command) = text.split_at(command.unwrap_or(text.len()));
     // Parts with an odd index are quoted.
-    let to_span = |(at, part): (usize, &str)| match at % 2 {
+    let to_span = |(index, part): (usize, &str)| match index % 2 {
         1 if is_kept_whole(part) => copyable(format!("`{part}`")),
         1 => plain(format!("`{part}`")),
         _ => plain(part),
@@ -183,7 +183,7 @@ impl SpanMeaning {
 }
 
 impl StyledLine {
-    /// A line of these spans.
+    /// A line that consists of `spans`.
     pub(super) fn new(spans: impl IntoIterator<Item = Span>) -> Self {
         Self { indent: 0, hang: HANGING_INDENT, is_unbroken: false, spans: spans.into_iter().collect() }
     }
@@ -256,13 +256,15 @@ impl StyledLine {
             rest.is_some_and(|rest| rest.starts_with(": ") || rest.starts_with(" ("))
         });
         let mut spans = Vec::new();
-        // A label such as `next (this was a rehearsal): ` ends after the parenthesis.
-        let separator = |(label, _): (&str, _)| if body[label.len()..].starts_with(" (") { "): " } else { ": " };
-        let end = label.and_then(|label| body.find(separator(label)).map(|at| at + separator(label).len() - 2));
-        let rest = match label.zip(end.map(|end| (&body[..end], &body[end + 2..]))) {
-            Some(((_, meaning), (label, rest))) => {
-                spans.extend([span(meaning, format!("{label}:")), plain(" ")]);
-                rest
+        let label_end = label.and_then(|(label, _)| {
+            // A label such as `next (this was a rehearsal): ` ends after the parenthesis.
+            let separator = if body[label.len()..].starts_with(" (") { "): " } else { ": " };
+            Some(body.find(separator)? + separator.len() - ": ".len())
+        });
+        let rest = match label.zip(label_end) {
+            Some(((_, meaning), end)) => {
+                spans.extend([span(meaning, format!("{}:", &body[..end])), plain(" ")]);
+                &body[end + ": ".len()..]
             }
             None => body,
         };
@@ -385,7 +387,7 @@ pub(super) struct TerminalTable {
 }
 
 impl TerminalTable {
-    /// A table with these columns.
+    /// A table with a header and rows.
     pub(super) fn new<const N: usize>(
         header: [&'static str; N],
         rows: impl IntoIterator<Item = [impl Into<TableCell>; N]>,
@@ -508,7 +510,7 @@ const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '�
 /// The character for zero.
 const ZERO_SIGN: char = '·';
 
-/// Returns the filled and the empty part of a bar with this many cells.
+/// Returns the filled and the empty part of a bar that is `cells` characters wide.
 pub(super) fn draw_bar(done: u64, total: u64, cells: usize) -> (String, String) {
     let filled = (u128::from(done) * cells as u128).checked_div(u128::from(total)).unwrap_or(cells as u128);
     let filled = usize::try_from(filled).unwrap_or(cells).min(cells);
@@ -632,7 +634,7 @@ mod tests {
     }
 
     #[test]
-    fn bar_is_full_only_at_the_end() {
+    fn progress_bar_is_full_only_at_the_end() {
         let bar = |done, total| {
             let (done, open) = super::draw_bar(done, total, 10);
             done + &open

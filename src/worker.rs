@@ -40,14 +40,14 @@ pub(super) async fn run_worker(context: &Context, args: WorkerArgs) -> Result<u8
     let views = Arc::new(RunListCache::new(ledger));
     let router = web::metrics(MetricsSource { metrics, run_list: views, clock: Timestamp::now });
     // The metrics endpoint stops when the worker ends for any reason, for example because the ledger is unavailable.
-    let (working, ended) = oneshot::channel::<()>();
+    let (end_sender, end_receiver) = oneshot::channel::<()>();
     let work = async move {
         let result = work.await;
-        drop(working);
+        drop(end_sender);
         result
     };
     let shutdown: Shutdown = Box::pin(async move {
-        let _ = ended.await;
+        let _ = end_receiver.await;
     });
     let (result, ()) =
         tokio::join!(work, campaign_net::serve_connections(listener, router, ConnectionLimits::default(), shutdown));

@@ -97,7 +97,7 @@ impl Page {
         prose
     }
 
-    /// The anchors of its headings, as GitHub makes them.
+    /// The anchors of the page's headings, as GitHub generates them.
     fn anchors(&self) -> BTreeSet<String> {
         let headings = self.text.lines().filter(|line| line.starts_with('#'));
         headings.map(|line| anchor(line.trim_start_matches('#'))).collect()
@@ -292,7 +292,7 @@ fn campaigns_in_pages_pass_check_with_every_profile() {
     let mut faults = String::new();
     for (page, campaign_block) in &campaigns {
         for (_, profile) in &profiles {
-            // A campaign with `endpoint: async` needs an address for it, and one with a cost limit needs prices.
+            // A campaign with `endpoint: async` needs a profile with `async_url`. A cost limit needs prices.
             let needs_all = ["endpoint: async", "cost:"].iter().any(|key| campaign_block.text.contains(key));
             let profile = if needs_all { &complete.1 } else { profile };
             folder.write("gateways.yaml", &profile.text);

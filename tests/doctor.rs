@@ -40,12 +40,12 @@ fn doctor_command(folder: &Folder, arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs the command with JSON output.
+/// Runs `doctor` with JSON output.
 fn run_doctor(folder: &Folder, arguments: &[&str]) -> Finished {
     Process::start(doctor_command(folder, &[arguments, &["--json"]].concat())).finish()
 }
 
-/// Runs the command with JSON output in a shell, after the shell command `prepare`.
+/// Runs `doctor` with JSON output in a shell, after the shell command `prepare`.
 fn run_doctor_after(folder: &Folder, prepare: &str) -> Finished {
     Process::start(folder.command_after(&format!("export TZ=Europe/Kyiv; {prepare}"), &["doctor", "--json"])).finish()
 }

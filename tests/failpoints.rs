@@ -1,5 +1,5 @@
-//! The `campaign` program with failpoints, which the tests start. The process ends, blocks or suspends itself at the
-//! chosen failpoint.
+//! The `campaign` program with failpoints, for tests. At the chosen failpoint, the process aborts, panics, blocks or
+//! suspends itself.
 
 use std::io::Write as _;
 use std::path::Path;

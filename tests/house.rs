@@ -313,7 +313,7 @@ fn files_named_in_architecture_and_contributing_exist() {
     let mut named = 0;
     for document in ["ARCHITECTURE.md", "CONTRIBUTING.md"] {
         let text = fs::read_to_string(repository.join(document)).expect("a document");
-        // Every second part is within backticks.
+        // Every second part of the split text was within backticks.
         let names = text.split('`').skip(1).step_by(2).filter(|name| name.ends_with(".rs") && !name.contains("NAME"));
         for name in names {
             named += 1;
@@ -326,7 +326,7 @@ fn files_named_in_architecture_and_contributing_exist() {
 /// The documents with commands that run some of the tests.
 const DOCUMENTS_WITH_COMMANDS: [&str; 5] = ["CONTRIBUTING.md", "AGENTS.md", "justfile", "tests/proof.py", ".ci/run"];
 
-/// A command that matches no test passes, and proves nothing.
+/// `cargo test NAME` also succeeds if no test matches NAME, so an outdated name would go unnoticed.
 #[test]
 fn documented_test_commands_match_at_least_one_story() {
     let mut commands = 0;
@@ -448,17 +448,17 @@ fn is_test(file: &Path) -> bool {
     })
 }
 
-/// Files with facts about single channels, which a new channel does not touch.
+/// Files that contain facts about single channels. Adding a channel does not change them.
 const CHANNEL_FACTS: &[(&str, &[&str])] = &[
-    // Runs for tests.
+    // Sample runs for tests.
     ("crates/testing/src/lib.rs", &["Sms", "Viber"]),
     // Commands that send a single gateway request.
     ("crates/engine/src/delivery/single.rs", &["Hlr", "CallOtp"]),
     // Tools of the connector send on one channel.
     ("crates/server/src/connector/tools/send.rs", &["Sms", "Viber", "Rcs"]),
-    // Only a code call is answered with a code.
+    // Only the answer to a code call contains a code.
     ("crates/gateway/src/json_api/reply.rs", &["CallOtp"]),
-    // The list of sender names might contain SMS senders only.
+    // The gateway's list of sender names might contain only SMS senders.
     ("crates/engine/src/check/rules/environment.rs", &["Sms"]),
     // Phones cannot reply to the sender name of an SMS.
     ("crates/engine/src/check/rules/opt_out_instructions.rs", &["Sms"]),

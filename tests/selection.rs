@@ -216,7 +216,7 @@ fn exclusion_considers_only_runs_of_the_latest_edition() {
 }
 
 #[test]
-fn exclusion_is_part_of_a_runs_identity() {
+fn exclusion_is_part_of_the_identity_of_a_run() {
     let gateway = Gateway::accepting();
     let sale = campaign_after_teaser(&gateway, "{ run: teaser }");
     sale.campaign(&["run", "teaser.yaml", "--no-wait", "--rows", "2"]).exits(0);

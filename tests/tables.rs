@@ -110,7 +110,8 @@ fn run_keeps_its_table_and_reports_a_changed_one() {
     assert_eq!(sent_texts(&gateway), ["Rynok 2; yard", "Khreshchatyk 1", "Rynok 2; yard"]);
 }
 
-/// A table with this number of columns, this length of their names, and rows that are empty except for the first cell.
+/// A table with this number of columns, column names of length `name`, and rows that are empty except for the first
+/// cell.
 fn wide_table(columns: usize, name: usize, rows: usize) -> String {
     let header: String = (1..columns).map(|column| format!(";{column:0name$}")).collect();
     let rows = (0..rows).map(|row| format!("{row}{}\n", ";".repeat(columns - 1)));

@@ -33,7 +33,7 @@ fn count_group(groups: &BTreeMap<String, String>, group: &str) -> usize {
 }
 
 #[test]
-fn number_determines_the_variant_on_every_surface() {
+fn phone_number_determines_the_variant_on_every_surface() {
     let gateway = Gateway::accepting();
     let sale = draft_with_variants().through(&gateway).write();
     let output = sale.campaign(&["check", "sale.yaml", "--json"]).exits(0).json();

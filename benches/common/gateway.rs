@@ -39,7 +39,7 @@ fn serve(stream: TcpStream, watcher: &Watcher) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Reads the head of a request. Returns `None` at the end of the connection.
+/// Reads the head of a request and returns its content length. Returns `None` at the end of the connection.
 fn read_content_length(reader: &mut impl BufRead) -> std::io::Result<Option<usize>> {
     let (mut line, mut length) = (String::new(), 0);
     loop {
@@ -57,7 +57,7 @@ fn read_content_length(reader: &mut impl BufRead) -> std::io::Result<Option<usiz
     }
 }
 
-/// Writes an answer with one item for each operation. Operations are found by their `"id":`.
+/// Writes an answer with one item for each operation. Each `"id":` in the body counts as an operation.
 fn write_items(body: &[u8], answer: &mut Vec<u8>) {
     const ID: &[u8] = b"\"id\":";
     answer.extend_from_slice(br#"{"success":true,"data":["#);
@@ -72,7 +72,7 @@ fn write_items(body: &[u8], answer: &mut Vec<u8>) {
             br#",{"success":true,"data":{"id":"#
         });
         answer.extend_from_slice(&rest[..digits]);
-        // The leading 1 is needed because JSON numbers cannot begin with 0.
+        // The `msg_id` is a 1 and the last nine digits of the id. Without the 1, the number could begin with 0.
         answer.extend_from_slice(br#","msg_id":1"#);
         answer.extend_from_slice(&rest[digits.saturating_sub(9)..digits]);
         answer.extend_from_slice(br#","parts":1,"data":1}}"#);

@@ -24,7 +24,7 @@ delivery: { batch: 100, in_flight: 16 }
 pub(crate) struct Scene(tempfile::TempDir);
 
 impl Scene {
-    /// Creates a campaign with this number of recipients, the gateway at this address and this rate limit.
+    /// Creates a campaign to `rows` recipients, and a profile for the gateway at `server` with the rate limit `rate`.
     pub(crate) fn new(rows: u64, server: SocketAddr, rate: &str) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path();
@@ -37,7 +37,7 @@ impl Scene {
         Self(folder)
     }
 
-    /// A `campaign` command in this folder, of the program in `BENCH_PROGRAM` if it is set.
+    /// A `campaign` command in this folder. If `BENCH_PROGRAM` is set, the command runs that program instead.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let program = std::env::var_os("BENCH_PROGRAM");
         let mut command = Command::new(program.unwrap_or_else(|| env!("CARGO_BIN_EXE_campaign").into()));

@@ -1,4 +1,4 @@
-//! HTTP client of the webhook endpoint, as the gateway uses it.
+//! HTTP client that posts receipts to the webhook endpoint, as the gateway does.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -25,13 +25,14 @@ impl Connection {
         Ok(Self { stream, host: endpoint, request: Vec::new() })
     }
 
-    /// Posts a receipt with status "delivered" to the path of a message. Returns the HTTP status of the answer.
-    pub(crate) fn post_delivered(&mut self, path: &str, at: &str) -> io::Result<u16> {
+    /// Posts a receipt with status "delivered" to the path of a message. `time` is the time of delivery. Returns the
+    /// HTTP status of the answer.
+    pub(crate) fn post_delivered(&mut self, path: &str, time: &str) -> io::Result<u16> {
         let id = message_id(path);
-        // The `msg_id` that the answers in `gateway` contain.
-        let msg_id = &id[id.len().saturating_sub(9)..];
+        // The `msg_id` of the loopback gateway is a 1 and the last nine digits of the id.
+        let end = &id[id.len().saturating_sub(9)..];
         let body = format!(
-            r#"{{"success":true,"id":"{id}","msg_id":"1{msg_id}","type":"sms","status":"DELIVERED","updated":"{at}"}}"#
+            r#"{{"success":true,"id":"{id}","msg_id":"1{end}","type":"sms","status":"DELIVERED","updated":"{time}"}}"#
         );
         self.request.clear();
         write!(
@@ -44,10 +45,12 @@ impl Connection {
         self.read_status()
     }
 
-    /// Reads the HTTP status of an answer. Its body is at most one word.
+    /// Reads an answer and returns its HTTP status.
     fn read_status(&mut self) -> io::Result<u16> {
+        // The body is at most one word, so the buffer holds the whole answer.
         let mut answer = [0; 512];
         let length = self.stream.read(&mut answer)?;
+        // The status follows `HTTP/1.1 `.
         let status = std::str::from_utf8(&answer[..length]).ok().and_then(|text| text.get(9..12)?.parse().ok());
         status.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }

@@ -13,7 +13,8 @@ const CONNECTIONS: u64 = 64;
 /// Seconds of receipts after the measurement, so that the server is killed while receipts arrive.
 const EXTRA_SECONDS: u64 = 5;
 
-/// Sends receipts at this rate, kills the server, and checks that every acknowledged receipt is in the ledger.
+/// Sends `rate` receipts per second for `seconds` seconds, kills the server, and checks that every acknowledged receipt
+/// is in the ledger.
 pub(crate) fn run(rate: u64, seconds: u64) {
     let scene = Scene::new(rate * (seconds + EXTRA_SECONDS), None);
     scene.send();
@@ -67,7 +68,8 @@ struct Acknowledged {
     latency: Duration,
 }
 
-/// Posts the receipts of this connection at their due times until the server stops answering.
+/// Posts the receipts of this connection at their due times until the server stops answering. `first` is the index of
+/// the connection's first receipt.
 fn post_receipts(
     mut connection: Connection,
     paths: &[Box<str>],
@@ -75,11 +77,11 @@ fn post_receipts(
     due: impl Fn(u64) -> Instant,
 ) -> Vec<Acknowledged> {
     let mut acknowledged = Vec::new();
-    let at = jiff::Timestamp::now().to_string();
+    let updated = jiff::Timestamp::now().to_string();
     for index in (first..paths.len() as u64).step_by(CONNECTIONS as usize) {
         let due = due(index);
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
-        match connection.post_delivered(&paths[index as usize], &at) {
+        match connection.post_delivered(&paths[index as usize], &updated) {
             Ok(status) => assert_eq!(status, 200, "a receipt is rejected"),
             Err(_) => break,
         }

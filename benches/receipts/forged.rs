@@ -59,16 +59,16 @@ fn send_during(rate: u64, seconds: u64, flood: Flood) -> (Figures, String) {
     let scene = Scene::new(SEND_RATE * seconds, Some(SEND_RATE));
     let server = Server::start(&scene);
     let target = if flood == Flood::MinimalServer { start_minimal_server() } else { scene.endpoint };
-    let (ended, forged) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let (campaign_ended, forged_count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let began = Instant::now();
     let forgers: Vec<_> = (0..if flood == Flood::None { 0 } else { FORGERS })
         .map(|first| {
-            let (ended, forged) = (Arc::clone(&ended), Arc::clone(&forged));
+            let (campaign_ended, forged_count) = (Arc::clone(&campaign_ended), Arc::clone(&forged_count));
             std::thread::spawn(move || {
                 for index in (first..).step_by(FORGERS as usize) {
                     let due = began + Duration::from_micros(index * 1_000_000 / rate);
                     std::thread::sleep(due.saturating_duration_since(Instant::now()));
-                    if ended.load(Ordering::Relaxed) {
+                    if campaign_ended.load(Ordering::Relaxed) {
                         return;
                     }
                     let path = format!("/h/bench@1/{}/AAAAAAAAAAAAAAAAAAAAAA", 1_000_000 + index);
@@ -76,14 +76,14 @@ fn send_during(rate: u64, seconds: u64, flood: Flood) -> (Figures, String) {
                     let answer = Connection::open(target).and_then(post);
                     // If the server closes a connection before it reads the body, there might be no answer.
                     assert!(answer.is_err() || answer.is_ok_and(|status| status == 404 || status == 429));
-                    forged.fetch_add(1, Ordering::Relaxed);
+                    forged_count.fetch_add(1, Ordering::Relaxed);
                 }
             })
         })
         .collect();
     let figures = scene.send();
-    ended.store(true, Ordering::Relaxed);
-    let total = forged.load(Ordering::Relaxed) as f64;
+    campaign_ended.store(true, Ordering::Relaxed);
+    let total = forged_count.load(Ordering::Relaxed) as f64;
     let cpu = if flood == Flood::CampaignServer { server.cpu().as_secs_f64() * 1e6 / total } else { 0.0 };
     let summary = match flood {
         Flood::None => "no flood".to_owned(),

@@ -26,7 +26,7 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    /// Creates a campaign with this number of recipients, and optionally a rate limit in messages per second.
+    /// Creates a campaign to `rows` recipients, optionally with a rate limit in messages per second.
     pub(crate) fn new(rows: u64, rate: Option<u64>) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let endpoint = find_free_port();
@@ -76,7 +76,7 @@ impl Scene {
         paths
     }
 
-    /// The `id`s of the messages that are in this state in the results.
+    /// The `id`s of the messages that the results show in `state`.
     pub(crate) fn ids_in(&self, state: &str) -> Vec<u64> {
         let out = self.path("selected.csv");
         let name = out.display().to_string();
@@ -105,15 +105,15 @@ pub(crate) fn message_id(path: &str) -> &str {
 
 /// The webhook paths in the body of a request.
 fn find_hook_paths(body: &[u8]) -> Vec<Box<str>> {
-    let mut found = Vec::new();
+    let mut paths = Vec::new();
     let mut rest = body;
     while let Some(at) = rest.windows(HOOK.len()).position(|window| window == HOOK) {
         rest = &rest[at + HOOK.len()..];
         let end = rest.iter().position(|byte| *byte == b'"').expect("JSON");
         let address = std::str::from_utf8(&rest[..end]).expect("an address");
-        found.push(address[address.find('/').expect("a path")..].into());
+        paths.push(address[address.find('/').expect("a path")..].into());
     }
-    found
+    paths
 }
 
 fn find_free_port() -> SocketAddr {
@@ -123,7 +123,9 @@ fn find_free_port() -> SocketAddr {
 
 /// Shuffles paths in the same way each time.
 fn shuffle(paths: &mut [Box<str>]) {
+    // A prime, so that adjacent paths move far apart.
+    const STRIDE: usize = 2_731;
     for index in 0..paths.len() {
-        paths.swap(index, index * 2_731 % paths.len());
+        paths.swap(index, index * STRIDE % paths.len());
     }
 }

@@ -16,19 +16,21 @@ pub(crate) fn run(receipts: u64) {
     let scene = Scene::new(receipts, None);
     scene.send();
     let paths = scene.take_paths();
+    // The `msg_id` of the loopback gateway is a 1 and the last nine digits of the id.
     let id_bytes: usize = paths.iter().map(|path| message_id(path).len().min(9) + 1).sum();
     let paths: Arc<[Box<str>]> = paths.into();
     let before = scene.ledger_bytes();
     let server = Server::start(&scene);
     let began = Instant::now();
-    let at = jiff::Timestamp::now().to_string();
+    let updated = jiff::Timestamp::now().to_string();
     std::thread::scope(|scope| {
         for first in 0..CONNECTIONS {
-            let (paths, at, endpoint) = (&paths, &at, scene.endpoint);
+            let (paths, updated, endpoint) = (&paths, &updated, scene.endpoint);
             scope.spawn(move || {
                 let mut connection = Connection::open(endpoint).expect("a connection");
                 for path in paths.iter().skip(first).step_by(CONNECTIONS) {
-                    assert_eq!(connection.post_delivered(path, at).expect("an answer"), 200, "a receipt is rejected");
+                    let status = connection.post_delivered(path, updated).expect("an answer");
+                    assert_eq!(status, 200, "a receipt is rejected");
                 }
             });
         }

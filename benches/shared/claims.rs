@@ -13,7 +13,7 @@ use campaign_ledger::{
 
 use crate::database::Database;
 
-/// Numbers of processes, and of workers in all of them.
+/// The number of processes, and the total number of workers in them.
 const SETUPS: [(usize, usize); 3] = [(1, 1), (6, 6), (1, 16)];
 
 /// Claims shards from a ledger in a file and from one in a database, and prints the rates.

@@ -1,5 +1,5 @@
 //! Benchmarks of a ledger in a PostgreSQL database: sending speed compared with a file, the shared rate limit of
-//! several processes, shard claims per second, and a run of millions.
+//! several processes, shard claims per second, and a run to millions of recipients.
 //!
 //! `cargo bench --bench shared` runs the first three. `-- send ROWS ROUNDS`, `-- pace RATE SECONDS` or `-- claims
 //! SECONDS` runs one of them, and `-- whole ROWS` the last. The benchmark starts its own PostgreSQL server (Debian

@@ -20,9 +20,12 @@ const READ_DELAY: Duration = Duration::from_millis(50);
 const ENVELOPE: usize = 100;
 const ID: &[u8] = b"\"id\":";
 
-/// Sends at this rate with one, two and four processes. Prints the used share of the rate and the peaks.
+/// The time at which an envelope arrived, and the number of its operations.
+type Arrival = (Instant, usize);
+
+/// Sends `rate` messages per second with one, two and four processes. Prints the used share of the rate and the peaks.
 pub(crate) fn measure_shared_rate(database: &Database, rate: u64, seconds: u64) {
-    let arrivals: Arc<Mutex<Vec<(Instant, usize)>>> = Arc::default();
+    let arrivals: Arc<Mutex<Vec<Arrival>>> = Arc::default();
     let recorder = Arc::clone(&arrivals);
     let server = gateway::start(Arc::new(move |body: &[u8]| {
         let operations = body.windows(ID.len()).filter(|window| *window == ID).count();
@@ -66,7 +69,7 @@ pub(crate) fn measure_shared_rate(database: &Database, rate: u64, seconds: u64) 
 }
 
 /// The used share of the rate in the middle of the run, while all processes were sending.
-fn used_share(envelopes: &[(Instant, usize)], rate: u64, processes: usize) -> f64 {
+fn used_share(envelopes: &[Arrival], rate: u64, processes: usize) -> f64 {
     let (Some(first), Some(last)) = (envelopes.first(), envelopes.last()) else { return 0.0 };
     // The run starts with warm-up messages, and workers check for a run once a second.
     let margin = Duration::from_secs(if processes == 1 { 1 } else { 3 });
@@ -75,8 +78,8 @@ fn used_share(envelopes: &[(Instant, usize)], rate: u64, processes: usize) -> f6
     sent as f64 / ((until - from).as_secs_f64() * rate as f64)
 }
 
-/// The largest number of operations that arrived within any window of this length.
-fn peak_within(window: Duration, envelopes: &[(Instant, usize)]) -> usize {
+/// The largest number of operations that arrived within any period of length `window`.
+fn peak_within(window: Duration, envelopes: &[Arrival]) -> usize {
     let (mut peak, mut current, mut oldest) = (0, 0, 0);
     for (at, count) in envelopes {
         current += count;

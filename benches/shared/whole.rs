@@ -1,4 +1,4 @@
-//! Benchmark of a run of millions in a database, from freezing its list to exporting its results.
+//! Benchmark of a run to millions of recipients with a database ledger, from freezing the list to exporting results.
 
 use std::fs;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::scene::Scene;
 /// The tables that grow with the number of recipients.
 const TABLES: [&str; 3] = ["envelopes", "copy_shards", "blocks"];
 
-/// Sends to this number of recipients, and prints the time of each stage and the size of the tables.
+/// Sends to `rows` recipients, and prints the time of each stage and the size of the tables.
 pub(crate) fn run(database: &Database, rows: u64) {
     let server = gateway::start(Arc::new(|_| {}));
     let (scene, ledger) = (Scene::new(rows, server, "unlimited"), database.create_ledger());

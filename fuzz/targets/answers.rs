@@ -1,4 +1,4 @@
-//! Gateway answers, against the second reader of the unit tests.
+//! Fuzz target for gateway answers, compared with the reference reader of the unit tests.
 
 use campaign_core::domain::{Endpoint, MessageId, OperationKind, OperationOutcome, Phone, Row};
 use campaign_gateway::{AnswerRules, EncodedOperation, Envelope, HttpExchange, read_reply};
@@ -16,7 +16,8 @@ struct SentRequest {
 
 const STATUSES: [u16; 8] = [200, 200, 200, 200, 302, 429, 503, 520];
 
-/// The first byte selects the request and its size, the second one the HTTP status.
+/// Checks the outcomes that are read from an answer. The first byte selects the request and its size, the second byte
+/// the HTTP status; the rest is the body.
 pub(super) fn check(data: &[u8]) {
     let [request, status, body @ ..] = data else { return };
     let (endpoint, kind) = [
@@ -39,7 +40,8 @@ pub(super) fn check(data: &[u8]) {
     }
 }
 
-/// A letter per outcome: `a` is accepted, `q` queued, `r` rejected, `n` not sent, and `?` in doubt.
+/// Reads an answer. Returns a letter per outcome: `a` is accepted, `q` queued, `r` rejected, `n` not sent, and `?` in
+/// doubt.
 fn read_letters(sent: SentRequest, status: u16, body: &[u8]) -> String {
     let operation = |index: u32| EncodedOperation {
         row: Row::new(index + 2),

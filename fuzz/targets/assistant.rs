@@ -1,4 +1,5 @@
-//! Messages of AI assistants: each request gets one answer with its identifier, whatever the other lines contain.
+//! Fuzz target for messages of AI assistants: each request gets one answer with its identifier, whatever the other
+//! lines contain.
 
 use std::fs;
 use std::io::Cursor;
@@ -17,12 +18,12 @@ use campaign_manifest::{GatewaySearch, Profile, UnsavedTexts, load_gateways};
 use campaign_runs::{Adapters, KeylessAccount, Profiles};
 use campaign_server::connector::{Connector, serve_stdio};
 
-/// More messages take longer and show nothing new.
+/// The maximum number of lines. More lines take longer and find nothing new.
 const MAX_LINES: usize = 16;
 /// The code of an answer to a line that is not JSON (JSON-RPC 2.0, 5.1).
 const PARSE_ERROR: i64 = -32700;
 
-/// A profile whose gateway does not exist: nothing listens at port 1 of this machine.
+/// A profile whose gateway does not exist: no program listens on port 1 of this machine.
 static PROFILE: LazyLock<Profile> = LazyLock::new(|| {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("gateways.yaml");
@@ -38,11 +39,11 @@ static PROFILE: LazyLock<Profile> = LazyLock::new(|| {
     gateways.find_profile("local").expect("a profile").clone()
 });
 
-/// The bytes are the lines of a client.
+/// Checks the answers to a client that sends these lines.
 pub(super) fn check(data: &[u8]) {
     let is_blank = |line: &&[u8]| line.trim_ascii().is_empty();
     let lines: Vec<&[u8]> = data.split(|byte| *byte == b'\n').filter(|line| !is_blank(line)).take(MAX_LINES).collect();
-    let answers = super::wait_for(ask(lines.join(&b'\n')));
+    let answers = super::wait_for(send_lines(lines.join(&b'\n')));
     assert!(answers.len() <= lines.len(), "{} answers to {} lines", answers.len(), lines.len());
     for answer in &answers {
         assert_eq!(answer["jsonrpc"], "2.0", "{answer}");
@@ -53,10 +54,9 @@ pub(super) fn check(data: &[u8]) {
     let parse_errors = answers.iter().filter(|answer| answer["error"]["code"] == PARSE_ERROR).count();
     assert_eq!(parse_errors, unreadable, "unreadable lines and their answers");
     let count_answers = |id: &Value| answers.iter().filter(|answer| answer.get("id") == Some(id)).count();
-    let is_clear = |line: &&[u8]| count_ids(line) == 1;
-    let clear =
-        lines.iter().zip(&messages).filter(|(line, _)| is_clear(line)).filter_map(|(_, message)| message.as_ref());
-    for id in clear.filter_map(find_request_id) {
+    let has_single_id = |line: &&[u8]| count_ids(line) == 1;
+    let unambiguous = lines.iter().zip(&messages).filter(|(line, _)| has_single_id(line));
+    for id in unambiguous.filter_map(|(_, message)| message.as_ref()).filter_map(find_request_id) {
         let asked = messages.iter().flatten().filter(|message| message.get("id") == Some(id)).count();
         assert!(
             (1..=asked).contains(&count_answers(id)),
@@ -88,8 +88,8 @@ fn count_ids(line: &[u8]) -> usize {
     line.windows(2).filter(|pair| pair == b"id" || pair == b"\\u").count()
 }
 
-/// The answers to these lines.
-async fn ask(lines: Vec<u8>) -> Vec<Value> {
+/// Sends these lines to a connector and returns its answers.
+async fn send_lines(lines: Vec<u8>) -> Vec<Value> {
     let ledger = Arc::new(MemoryLedger::new(LedgerContents::default(), || Timestamp::UNIX_EPOCH));
     let adapters = Adapters {
         process: "fuzz".to_owned(),

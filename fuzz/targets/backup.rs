@@ -1,4 +1,4 @@
-//! Ledger backups: a damaged backup is refused, or restored without a panic.
+//! Fuzz target for ledger backups: a damaged backup is rejected, or restored without a panic.
 
 use std::fs;
 use std::path::Path;
@@ -14,16 +14,19 @@ use campaign_ledger::{
     SqliteLedger, SuppressionPolicy,
 };
 
-/// A change of the file takes this many bytes: how, where, and the new byte.
-const CHANGE: usize = 5;
+/// The number of bytes that describe a change: the kind of change, three bytes of its position, and its argument.
+const CHANGE_LENGTH: usize = 5;
+/// The maximum number of changes.
+const MAX_CHANGES: usize = 64;
 
 /// The ledger file of a backup with one run.
 static BACKUP: LazyLock<Vec<u8>> = LazyLock::new(|| super::wait_for(make_backup()));
 
-/// The bytes are changes of the file: a new byte, a flipped bit, a range of zeros, or a shorter length.
+/// Checks that a changed backup can be restored or is rejected. The bytes describe changes of the file: a new byte, a
+/// flipped bit, a range of zeros, or a shorter length.
 pub(super) fn check(data: &[u8]) {
     let mut file = BACKUP.clone();
-    for change in data.chunks_exact(CHANGE).take(64) {
+    for change in data.chunks_exact(CHANGE_LENGTH).take(MAX_CHANGES) {
         let at = u32::from_le_bytes([change[1], change[2], change[3], 0]) as usize % file.len().max(1);
         match change[0] % 4 {
             0 => file[at] = change[4],
@@ -32,11 +35,11 @@ pub(super) fn check(data: &[u8]) {
             _ => file.truncate(at.max(1)),
         }
     }
-    super::wait_for(restore(&file, file == *BACKUP));
+    super::wait_for(check_restoration(&file, file == *BACKUP));
 }
 
 /// Checks that SQLite finds no defect in a file that is restored.
-async fn restore(file: &[u8], is_intact: bool) {
+async fn check_restoration(file: &[u8], is_intact: bool) {
     let folder = tempfile::tempdir().expect("a folder");
     let (backup, state) = (folder.path().join("backup"), folder.path().join("state"));
     fs::create_dir(&backup).and_then(|()| fs::create_dir(&state)).expect("folders");
@@ -66,7 +69,7 @@ async fn restore(file: &[u8], is_intact: bool) {
     ledger.close().await;
 }
 
-/// The result of SQLite's own check.
+/// The result of SQLite's integrity check: `ok`, or the first defect.
 async fn find_defects(file: &Path) -> Result<String, String> {
     let options = SqliteConnectOptions::new().filename(file).immutable(true);
     let connection: sqlx::Result<SqliteConnection> = options.connect().await;

@@ -1,4 +1,4 @@
-//! Campaign files, against libyaml: both readers find the same values in an accepted file.
+//! Fuzz target for campaign files: campaign and libyaml find the same values in an accepted file.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ use campaign_manifest::{Campaign, CampaignDay, CampaignPath, LoadedFile, PathSco
 /// A kind of file whose keys are not checked.
 const ANY_FILE: FileKind = FileKind { file: "the file", owner: "the file", keys: &[] };
 
-/// The bytes are the campaign file.
+/// Checks how these bytes are read as a campaign file.
 pub(super) fn check(data: &[u8]) {
     let folder = tempfile::tempdir().expect("a folder");
     let folder_path = folder.path().canonicalize().expect("a path");

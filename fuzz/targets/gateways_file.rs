@@ -1,4 +1,4 @@
-//! Gateway files, against libyaml, and the round trip of an appended profile.
+//! Fuzz target for gateways files, compared with libyaml, and for appending a profile.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ use campaign_manifest::{
     load_gateways,
 };
 
-/// The bytes are the gateways file.
+/// Checks how these bytes are read as a gateways file.
 pub(super) fn check(data: &[u8]) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("gateways.yaml");

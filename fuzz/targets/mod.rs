@@ -1,4 +1,4 @@
-//! Readers of foreign input, each with a property that must hold for any bytes.
+//! Fuzz targets: readers of foreign input, each with a property that must hold for any bytes.
 //!
 //! Most properties compare a reader with a second one that shares no code with it. `fuzz/main.rs` searches for inputs
 //! that break a property, and `tests/fuzzed.rs` replays the known inputs.
@@ -28,7 +28,7 @@ pub(crate) struct FuzzTarget {
     pub(crate) check: fn(&[u8]),
 }
 
-/// All readers.
+/// All fuzz targets.
 pub(crate) const TARGETS: [FuzzTarget; 12] = [
     FuzzTarget { name: "answers", check: answers::check },
     FuzzTarget { name: "assistant", check: assistant::check },
@@ -53,12 +53,13 @@ fn wait_for<F: Future>(future: F) -> F::Output {
     RUNTIME.block_on(future)
 }
 
-/// The first byte, which selects a variant of the check, and the rest; `None` without a first byte.
+/// The first byte, which selects a variant of the check, and the rest; `None` if there are no bytes.
 fn split_choice(data: &[u8], choices: u8) -> Option<(u8, &[u8])> {
     data.split_first().map(|(choice, rest)| (choice % choices, rest))
 }
 
-/// The value of a text by libyaml. `None` if YAML 1.1, which libyaml reads, and YAML 1.2 might differ about the text.
+/// The value that libyaml reads from a text. `None` if the text might mean something else in YAML 1.2, because libyaml
+/// reads YAML 1.1.
 ///
 /// # Panics
 /// If libyaml rejects a text about which the versions cannot differ.

@@ -1,4 +1,4 @@
-//! Phone numbers in cells, against the phone number library.
+//! Fuzz target for phone numbers in cells, checked with the phone number library.
 
 use rlibphonenumber::PHONE_NUMBER_UTIL;
 
@@ -8,7 +8,7 @@ use campaign_core::domain::Region;
 /// Regions with different prefixes, lengths and overlaps with calling codes.
 const REGIONS: [&str; 10] = ["", "UA", "PL", "US", "DE", "KZ", "RU", "GB", "IT", "JP"];
 
-/// The first byte selects the region; the rest is the cell.
+/// Checks how a cell is read as a phone number. The first byte selects the region; the rest is the cell.
 pub(super) fn check(data: &[u8]) {
     let Some((region, rest)) = super::split_choice(data, REGIONS.len() as u8) else { return };
     let Ok(cell) = std::str::from_utf8(rest) else { return };

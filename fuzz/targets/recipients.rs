@@ -1,4 +1,4 @@
-//! Recipient lists: a list has the same rows in any container or encoding, and the same rows for other readers.
+//! Fuzz target for recipient lists: a list has the same rows in any container or encoding, and for other readers.
 
 use std::io::{Cursor, Write as _};
 use std::path::Path;
@@ -19,8 +19,8 @@ struct Table {
     rows: Vec<(u32, Vec<String>)>,
 }
 
-/// The first byte selects the kind of file: any bytes, text, the sheet of an Excel workbook, the content of an
-/// OpenDocument spreadsheet.
+/// Checks how a list is read. The first byte selects the kind of file: any bytes, text, the sheet of an Excel workbook,
+/// or the content of an OpenDocument spreadsheet.
 pub(super) fn check(data: &[u8]) {
     let Some((kind, rest)) = super::split_choice(data, 4) else { return };
     match kind {
@@ -93,7 +93,7 @@ fn read_with_csv(bytes: &[u8], delimiter: u8, width: usize) -> Vec<Vec<String>> 
 /// Checks the rows of a workbook against another reader.
 fn check_workbook<W: calamine::Reader<Cursor<Vec<u8>>>>(workbook: Vec<u8>, sheet: &[u8]) {
     let Ok(table) = read_list(&workbook) else { return };
-    // The other reader has no limits.
+    // The other reader does not limit positions and repetitions, so it could exhaust memory.
     let has_large_number = sheet.split(|byte| !byte.is_ascii_digit()).any(|digits| digits.len() > 3);
     if has_large_number {
         return;
@@ -140,13 +140,13 @@ fn pack_xlsx(sheet: &[u8]) -> Vec<u8> {
         r#"{HEAD}<workbook xmlns="{MAIN}" xmlns:r="{OFFICE}">
             <sheets><sheet name="List" sheetId="1" r:id="rId1"/></sheets></workbook>"#
     );
-    let root = relation("rId1", "officeDocument", "xl/workbook.xml");
-    let of_book = relation("rId1", "worksheet", "worksheets/sheet1.xml");
+    let root_relations = relation("rId1", "officeDocument", "xl/workbook.xml");
+    let book_relations = relation("rId1", "worksheet", "worksheets/sheet1.xml");
     pack(&[
         ("[Content_Types].xml", types.as_bytes()),
-        ("_rels/.rels", root.as_bytes()),
+        ("_rels/.rels", root_relations.as_bytes()),
         ("xl/workbook.xml", book.as_bytes()),
-        ("xl/_rels/workbook.xml.rels", of_book.as_bytes()),
+        ("xl/_rels/workbook.xml.rels", book_relations.as_bytes()),
         ("xl/worksheets/sheet1.xml", sheet),
     ])
 }

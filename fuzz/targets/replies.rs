@@ -1,11 +1,11 @@
-//! Opt-outs in replies: changes of a reply that must not change its meaning, and changes that must.
+//! Fuzz target for opt-outs in replies: changes of a reply that must not change its meaning, and changes that must.
 
 use campaign_core::domain::{MAX_OPT_OUT_WORDS, OptOutWords, Purpose, ReplyReading};
 
 /// Commands that opt out in any reply.
 const COMMANDS: [&str; 5] = ["stop", "стоп", "unsubscribe", "відписатися", "отписаться"];
 
-/// The bytes are the reply.
+/// Checks how these bytes are classified as a reply.
 pub(super) fn check(data: &[u8]) {
     let Ok(reply) = std::str::from_utf8(data) else { return };
     let built_in = OptOutWords::default();
@@ -26,8 +26,8 @@ pub(super) fn check(data: &[u8]) {
     );
     if matches!(marketing, ReplyReading::OptOut(_)) {
         let longer = format!("{reply} zqxvk");
-        let read = built_in.classify_reply(&longer, Purpose::Marketing);
-        assert!(!matches!(read, ReplyReading::OptOut(_)), "an unknown word is ignored in {longer:?}");
+        let reading = built_in.classify_reply(&longer, Purpose::Marketing);
+        assert!(!matches!(reading, ReplyReading::OptOut(_)), "an unknown word is ignored in {longer:?}");
     }
     check_further_words(reply, &marketing);
 }
@@ -36,15 +36,15 @@ pub(super) fn check(data: &[u8]) {
 fn check_further_words(reply: &str, built_in: &ReplyReading<'_>) {
     let count = OptOutWords::count_words(reply);
     let opt_outs = OptOutWords::default().with_words([reply.to_owned()]);
-    let read = opt_outs.classify_reply(reply, Purpose::Service);
-    assert_eq!(matches!(read, ReplyReading::OptOut(_)), count > 0 || matches!(built_in, ReplyReading::OptOut(_)));
+    let reading = opt_outs.classify_reply(reply, Purpose::Service);
+    assert_eq!(matches!(reading, ReplyReading::OptOut(_)), count > 0 || matches!(built_in, ReplyReading::OptOut(_)));
     let opt_ins = OptOutWords::default().with_opt_in_words([reply.to_owned()]);
-    let read = opt_ins.classify_reply(reply, Purpose::Marketing);
+    let reading = opt_ins.classify_reply(reply, Purpose::Marketing);
     if (1..=MAX_OPT_OUT_WORDS).contains(&count) && !matches!(built_in, ReplyReading::OptOut(_) | ReplyReading::Unclear)
     {
-        assert!(matches!(read, ReplyReading::OptIn(_)), "{reply:?} does not opt in, but is the word: {read:?}");
+        assert!(matches!(reading, ReplyReading::OptIn(_)), "{reply:?} does not opt in, but is the word: {reading:?}");
     }
     if matches!(built_in, ReplyReading::OptOut(_)) {
-        assert!(matches!(read, ReplyReading::OptOut(_)), "{reply:?} opts in, but is an opt-out");
+        assert!(matches!(reading, ReplyReading::OptOut(_)), "{reply:?} opts in, but is an opt-out");
     }
 }

@@ -1,4 +1,4 @@
-//! Results that are read back: every cell of the list survives each format, and no cell becomes a formula.
+//! Fuzz target for results files: every cell of the list survives each format, and no cell becomes a formula.
 
 use std::io::{self, Cursor};
 use std::path::Path;
@@ -14,10 +14,11 @@ use campaign_engine::report::{ListSource, Listing, ResultsFormat, RowSelection, 
 use campaign_ledger::{ExcludedRows, ListReader};
 use campaign_manifest::{Campaign, CampaignDay, load_campaign};
 
-/// The separators between the cells of a row, and between rows.
+/// The separator between the cells of a row.
 const CELL: char = '\u{1f}';
+/// The separator between rows.
 const ROW: char = '\u{1e}';
-/// More rows take longer and show nothing new.
+/// The maximum number of rows. More rows take longer and find nothing new.
 const MAX_ROWS: usize = 16;
 
 static CAMPAIGN: LazyLock<Campaign> = LazyLock::new(|| {
@@ -30,7 +31,7 @@ static CAMPAIGN: LazyLock<Campaign> = LazyLock::new(|| {
     loaded.value.unwrap_or_else(|| panic!("a campaign: {:?}", loaded.findings))
 });
 
-/// Rows of two cells, `name` and `note`.
+/// Checks the results of a list. The bytes are rows of two cells, `name` and `note`.
 pub(super) fn check(data: &[u8]) {
     let Ok(input) = std::str::from_utf8(data) else { return };
     let cells = |row: &str| {
@@ -47,7 +48,7 @@ pub(super) fn check(data: &[u8]) {
     let formats = [ResultsFormat::Csv, ResultsFormat::Excel, ResultsFormat::Workbook, ResultsFormat::Json];
     for format in formats {
         // A list that is rejected has no results.
-        let Some(results) = write(&list, format) else { return };
+        let Some(results) = write_dry_run_results(&list, format) else { return };
         match format {
             ResultsFormat::Json => check_json(&results, &rows),
             ResultsFormat::Csv => check_csv(&results, b',', &rows, escape_cell),
@@ -61,7 +62,7 @@ pub(super) fn check(data: &[u8]) {
 }
 
 /// The results of a dry run with this list; `None` if the list is rejected.
-fn write(list: &[u8], format: ResultsFormat) -> Option<Vec<u8>> {
+fn write_dry_run_results(list: &[u8], format: ResultsFormat) -> Option<Vec<u8>> {
     let sha256: String = Sha256::digest(list).iter().map(|byte| format!("{byte:02x}")).collect();
     let open = || -> io::Result<ListReader> { Ok(Box::new(Cursor::new(list.to_vec()))) };
     let listing = Listing {

@@ -1,4 +1,4 @@
-//! Schedules and sending windows, against a calendar that looks at every minute.
+//! Fuzz target for schedules and sending windows, compared with a calendar that checks every minute.
 
 use jiff::civil::{DateTime, date};
 use jiff::tz::TimeZone;
@@ -6,13 +6,15 @@ use jiff::{Timestamp, ToSpan as _};
 
 use campaign_core::calendar::{DailyHours, Days, Schedule, Timing, Window, Windows, suggest_date_order};
 
-/// Minutes that the reference looks at: 40 days for schedules, and 9 for windows.
+/// The minutes that the reference checks for a schedule: 40 days.
 const SCHEDULE_MINUTES: i64 = 40 * 24 * 60;
+/// The minutes that the reference checks for a window: 9 days.
 const WINDOW_MINUTES: i64 = 9 * 24 * 60;
-/// More occurrences take longer and show nothing new.
+/// The maximum number of occurrences. More occurrences take longer and find nothing new.
 const MAX_OCCURRENCES: usize = 300;
 
-/// The first byte selects what the text is: `cron`, `every`, `at`, or hours and days of a window.
+/// Checks how a text is read as a schedule or a window. The first byte selects the kind of text: `cron`, `every`, `at`,
+/// or the hours and days of a window.
 pub(super) fn check(data: &[u8]) {
     let Some((kind, rest)) = super::split_choice(data, 4) else { return };
     let Ok(text) = std::str::from_utf8(rest) else { return };
@@ -46,8 +48,8 @@ fn check_cron(text: &str) {
     let end = start().checked_add(SCHEDULE_MINUTES.minutes()).expect("a time");
     let minutes = (1..SCHEDULE_MINUTES).map(|minute| start().checked_add(minute.minutes()).expect("a time"));
     let expected: Vec<DateTime> = minutes.filter(|time| pattern.matches(*time)).take(MAX_OCCURRENCES).collect();
-    let found: Vec<DateTime> = times.into_iter().filter(|time| *time < end).collect();
-    assert_eq!(found, expected, "{text:?}");
+    let occurrences: Vec<DateTime> = times.into_iter().filter(|time| *time < end).collect();
+    assert_eq!(occurrences, expected, "{text:?}");
 }
 
 /// A cron pattern of numbers, lists, ranges and steps.
@@ -60,7 +62,7 @@ struct CronPattern {
 }
 
 impl CronPattern {
-    /// `None` for a pattern with anything else.
+    /// Parses a pattern. `None` if it contains anything but numbers, lists, ranges and steps.
     fn parse(text: &str) -> Option<Self> {
         let fields: Vec<&str> = text.split_whitespace().collect();
         let [minute, hour, day, month, weekday] = fields[..] else { return None };
@@ -85,7 +87,7 @@ impl CronPattern {
         let on_day = self.days.as_ref().map(|days| has(days, time.day()));
         let on_weekday = self.weekdays.as_ref().map(|days| has(days, time.weekday().to_sunday_zero_offset()));
         let is_on = match (on_day, on_weekday) {
-            // If both are restricted, one is enough.
+            // If both are restricted, one match is enough.
             (Some(day), Some(weekday)) => day || weekday,
             (day, weekday) => day.or(weekday).unwrap_or(true),
         };
@@ -153,13 +155,16 @@ fn check_at(text: &str) {
     let numbers: Vec<i64> =
         text.split(|sign: char| !sign.is_ascii_digit()).filter_map(|part| part.parse().ok()).collect();
     let [year, month, day, hour, minute] = numbers[..] else { return };
-    let read = [i64::from(time.year()).abs(), time.month().into(), time.day().into(), time.hour().into()];
-    assert_eq!((read, i64::from(time.minute())), ([year, month, day, hour], minute), "{text:?}");
+    let parsed = [i64::from(time.year()).abs(), time.month().into(), time.day().into(), time.hour().into()];
+    assert_eq!((parsed, i64::from(time.minute())), ([year, month, day, hour], minute), "{text:?}");
     let written = time.strftime("%Y-%m-%d %H:%M").to_string();
     if (1000..=9999).contains(&time.year()) {
         assert_eq!(Timing::parse_at(&written), Ok(timing), "{text:?} is written as {written}");
     }
 }
+
+/// The number of minutes between the moments from which the next change of a window is searched.
+const START_INTERVAL: usize = 487;
 
 /// Checks the hours and days of a window while clocks change in Kyiv.
 fn check_window(text: &str) {
@@ -177,8 +182,7 @@ fn check_window(text: &str) {
             assert_eq!(*is_open, reference.is_open(local), "{text:?} at {local}");
         }
     }
-    // A few starts are enough: changes are searched from each of them.
-    for from in (0..open.len()).step_by(487) {
+    for from in (0..open.len()).step_by(START_INTERVAL) {
         let next = |wanted| open[from..].iter().find(|(_, is_open)| *is_open == wanted).map(|(moment, _)| *moment);
         for (found, expected) in
             [(windows.next_open_from(open[from].0), next(true)), (windows.next_closed_from(open[from].0), next(false))]

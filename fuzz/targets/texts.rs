@@ -1,4 +1,4 @@
-//! Message texts with rows: each row gets its own text, whatever the rows before it contained.
+//! Fuzz target for message texts: each row gets its own text, whatever the rows before it contained.
 
 use campaign_content::message::{CompiledMessages, Renderer, TemplateNames, compile_messages};
 use campaign_core::domain::{ExtraProperties, MessageContent, NamedTemplate, OperationKind, Row, Sms, Stage};
@@ -7,10 +7,10 @@ use campaign_core::domain::{ExtraProperties, MessageContent, NamedTemplate, Oper
 const SECTION: &str = "\n=\n";
 const COLUMNS: [&str; 4] = ["phone", "first_name", "code", "Note"];
 const SHOP: &str = "Olena & Co";
-/// More rows take longer and show nothing new.
+/// The maximum number of rows. More rows take longer and find nothing new.
 const MAX_ROWS: usize = 8;
 
-/// A text, a text to include, and rows whose cells are separated by bars.
+/// Checks the messages of rows. The bytes are a text, a text to include, and rows whose cells are separated by bars.
 pub(super) fn check(data: &[u8]) {
     let Ok(input) = std::str::from_utf8(data) else { return };
     let mut sections = input.split(SECTION);

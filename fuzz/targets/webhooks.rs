@@ -1,11 +1,11 @@
-//! Bodies of webhooks, against a plain reading of their JSON, and the same receipts as form data.
+//! Fuzz target for webhook bodies, compared with a plain JSON reader and with the same receipts as form data.
 
 use serde_json::{Map, Value};
 
 use campaign_core::domain::Status;
 use campaign_gateway::{IdentifiedReceipt, read_receipts};
 
-/// The bytes are the body.
+/// Checks the receipts that are read from these bytes as a webhook body.
 pub(super) fn check(data: &[u8]) {
     let Ok(receipts) = read_receipts(data) else { return };
     assert!((1..=1_000).contains(&receipts.len()), "{} receipts", receipts.len());

@@ -1,4 +1,4 @@
-//! The arguments of the commands that administer gateways and the ledger: `gateway`, `ledger` and `doctor`.
+//! Command-line arguments of the commands that administer gateways and the ledger: `gateway`, `ledger` and `doctor`.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -135,7 +135,7 @@ pub(crate) struct MessageArgs {
     #[arg(long)]
     pub(crate) msg_id: bool,
     #[command(flatten)]
-    pub(crate) through: GatewayOption,
+    pub(crate) gateway_option: GatewayOption,
 }
 
 #[derive(Debug, Subcommand)]
@@ -151,7 +151,7 @@ pub(crate) enum SmsTemplatesCommand {
         #[command(flatten)]
         confirmation: YesOption,
         #[command(flatten)]
-        through: GatewayOption,
+        gateway_option: GatewayOption,
     },
     /// Delete an SMS template
     Delete {
@@ -160,7 +160,7 @@ pub(crate) enum SmsTemplatesCommand {
         #[command(flatten)]
         confirmation: YesOption,
         #[command(flatten)]
-        through: GatewayOption,
+        gateway_option: GatewayOption,
     },
 }
 
@@ -178,7 +178,7 @@ pub(crate) enum ViberTemplatesCommand {
         #[command(flatten)]
         confirmation: YesOption,
         #[command(flatten)]
-        through: GatewayOption,
+        gateway_option: GatewayOption,
     },
     /// Delete a Viber template
     Delete {
@@ -190,7 +190,7 @@ pub(crate) enum ViberTemplatesCommand {
         #[command(flatten)]
         confirmation: YesOption,
         #[command(flatten)]
-        through: GatewayOption,
+        gateway_option: GatewayOption,
     },
 }
 
@@ -242,7 +242,8 @@ pub(crate) enum LedgerCommand {
 
 /// The URL of a shared ledger as it was typed.
 ///
-/// It is parsed where it is used: usage errors repeat their argument, and the URL might contain a password.
+/// The URL is not parsed with the arguments, because usage errors repeat the argument and the URL might contain a
+/// password.
 #[derive(Clone)]
 pub(crate) struct LedgerUrl(String);
 

@@ -1,4 +1,4 @@
-//! The arguments of `serve`, `worker`, `schedule` and `connector`.
+//! Command-line arguments of `serve`, `worker`, `schedule` and `connector`.
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -12,7 +12,7 @@ use reqwest::Url;
 use super::{GatewayOption, GlobalOptions, LedgerUrl};
 use campaign_net::is_loopback_host;
 use campaign_server::connector::AssistantClient;
-use campaign_server::web::is_name;
+use campaign_server::web::is_visitor_name;
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -79,7 +79,7 @@ pub(crate) struct LinkArgs {
 
 /// Parses the name of a person.
 fn parse_person_name(text: &str) -> Result<String, &'static str> {
-    is_name(text).then(|| text.to_owned()).ok_or("use 1 to 64 characters on a single line")
+    is_visitor_name(text).then(|| text.to_owned()).ok_or("use 1 to 64 characters on a single line")
 }
 
 /// Parses the public URL of the dashboard.
@@ -158,7 +158,7 @@ pub(crate) struct ConnectorArgs {
     #[arg(long, default_value = "127.0.0.1:8787", value_name = "ADDRESS")]
     pub(crate) listen: SocketAddr,
     #[command(flatten)]
-    pub(crate) through: GatewayOption,
+    pub(crate) gateway_option: GatewayOption,
     /// Offer tools that send messages; each call must be confirmed
     #[arg(long)]
     pub(crate) allow_send: bool,
@@ -208,7 +208,7 @@ impl ConnectorArgs {
     pub(crate) fn start_arguments(&self, global: &GlobalOptions, gateways: PathBuf) -> Vec<String> {
         // Destructured, so that a new option must be handled here.
         let Self {
-            through,
+            gateway_option,
             campaigns,
             allow_send,
             approve,
@@ -224,7 +224,7 @@ impl ConnectorArgs {
         } = self;
         let path = |path: PathBuf| std::path::absolute(&path).unwrap_or(path).to_string_lossy().into_owned();
         let options = [
-            ("--gateway", through.gateway.clone()),
+            ("--gateway", gateway_option.gateway.clone()),
             ("--campaigns", campaigns.clone().map(path)),
             ("--gateways", Some(path(gateways))),
             ("--ledger", global.ledger.as_ref().and_then(LedgerUrl::without_password)),

@@ -1,4 +1,4 @@
-//! The arguments of `init`, `check`, `explain`, `preview`, `sandbox` and `demo`.
+//! Command-line arguments of `init`, `check`, `explain`, `preview`, `sandbox` and `demo`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -112,7 +112,7 @@ pub(crate) struct PreviewArgs {
     #[arg(id = "campaign", value_name = "FILE")]
     pub(crate) file: PathBuf,
     #[command(flatten)]
-    pub(crate) which: PreviewedRows,
+    pub(crate) selection: PreviewedRows,
     #[command(flatten)]
     pub(crate) list: FetchOption,
     /// Preview the campaign for this gateway instead of its own

@@ -1,5 +1,5 @@
-//! The command-line arguments: global options and the list of commands. The options of each command family are in a
-//! file of their own.
+//! Command-line arguments: global options and the list of commands. The options of each command family are in a file of
+//! their own.
 
 mod administration;
 mod automation;

@@ -1,4 +1,4 @@
-//! The arguments of the commands about recipients: `find`, `forget`, `purge` and the suppression list.
+//! Command-line arguments of the commands about recipients: `find`, `forget`, `purge` and `suppress`.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! The arguments of the commands that follow up on a run, such as `status` and `results`, and of the pages that
-//! commands write.
+//! Command-line arguments of the commands that follow up on a run, such as `status` and `results`, and the options for
+//! HTML pages that commands write.
 
 use std::path::PathBuf;
 

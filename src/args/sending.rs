@@ -1,4 +1,4 @@
-//! The arguments of `test`, `run`, `plan`, `approve`, `resolve` and `retry`.
+//! Command-line arguments of `test`, `run`, `plan`, `approve`, `resolve` and `retry`.
 
 use std::path::PathBuf;
 

@@ -125,12 +125,12 @@ pub(crate) fn suggest_command(mut error: Error, arguments: &[OsString]) -> Error
     let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else { return error };
     let path = command_path_before(arguments, typed);
     let typed = typed.to_lowercase().replace('_', "-");
-    let found = GUESSES.iter().find(|(parent, words, _)| *parent == path && words.contains(&typed.as_str()));
-    if let Some((_, _, commands)) = found {
+    let guess = GUESSES.iter().find(|(parent, words, _)| *parent == path && words.contains(&typed.as_str()));
+    if let Some((_, _, commands)) = guess {
         let tips = commands
             .iter()
-            .map(|(command, effect)| StyledStr::from(format!("did you mean `campaign {command}`? It {effect}")));
-        let tips = tips.collect();
+            .map(|(command, effect)| StyledStr::from(format!("did you mean `campaign {command}`? It {effect}")))
+            .collect();
         error.remove(ContextKind::SuggestedSubcommand);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
     }
@@ -191,7 +191,7 @@ pub(crate) fn remove_risky_advice(mut error: Error) -> Error {
     };
     let contains_name = |text: &str, name: &str| text.split([' ', '=', ',']).any(|word| word == name);
     let option = text(ContextKind::SuggestedArg);
-    let value = text(ContextKind::SuggestedValue).zip(text(ContextKind::InvalidArg));
+    let value_and_option = text(ContextKind::SuggestedValue).zip(text(ContextKind::InvalidArg));
     if option.is_some_and(|option| RISKY_OPTIONS.iter().any(|risky| contains_name(&option, risky))) {
         error.remove(ContextKind::SuggestedArg);
         error.remove(ContextKind::Usage);
@@ -201,7 +201,7 @@ pub(crate) fn remove_risky_advice(mut error: Error) -> Error {
             .iter()
             .any(|(option_name, risky)| contains_name(&option, option_name) && contains_name(&value, risky))
     };
-    if value.is_some_and(is_risky) {
+    if value_and_option.is_some_and(is_risky) {
         error.remove(ContextKind::SuggestedValue);
     }
     error
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn suggested_commands_exist_and_guesses_do_not() {
+    fn suggested_commands_exist_and_guessed_names_do_not() {
         let command = build_command();
         for (path, words, commands) in GUESSES {
             let parent = path.split(' ').filter(|name| !name.is_empty());
@@ -257,21 +257,21 @@ mod tests {
             }
             for (suggested, _) in *commands {
                 let mut names = suggested.split(' ').filter(|name| !name.starts_with("--"));
-                let found = names.try_fold(&command, |parent, name| parent.find_subcommand(name));
-                assert!(found.is_some(), "{suggested}");
+                let suggested_command = names.try_fold(&command, |parent, name| parent.find_subcommand(name));
+                assert!(suggested_command.is_some(), "{suggested}");
             }
         }
     }
 
-    /// Collects the words that call each command and subcommand.
-    fn collect_commands(command: &Command, words: &[String], found: &mut Vec<Vec<String>>) {
-        found.push(words.to_vec());
+    /// Appends the words that call a command, and those that call each of its subcommands, to `commands`.
+    fn collect_commands(command: &Command, words: &[String], commands: &mut Vec<Vec<String>>) {
+        commands.push(words.to_vec());
         for inner in command.get_subcommands() {
-            collect_commands(inner, &[words, &[inner.get_name().to_owned()]].concat(), found);
+            collect_commands(inner, &[words, &[inner.get_name().to_owned()]].concat(), commands);
         }
     }
 
-    fn usage_error(command: &mut Command, arguments: &[String]) -> Option<String> {
+    fn render_usage_error(command: &mut Command, arguments: &[String]) -> Option<String> {
         let error = command.try_get_matches_from_mut(arguments).err()?;
         Some(remove_risky_advice(error).render().to_string())
     }
@@ -291,7 +291,7 @@ mod tests {
                 ];
                 for slip in slips.into_iter().filter(|slip| !RISKY_OPTIONS.contains(&slip.as_str())) {
                     let typed = [words.as_slice(), std::slice::from_ref(&slip)].concat();
-                    let Some(message) = usage_error(&mut command, &typed) else { continue };
+                    let Some(message) = render_usage_error(&mut command, &typed) else { continue };
                     let message: BTreeSet<&str> = message.split(|c: char| !(c.is_alphanumeric() || c == '-')).collect();
                     assert!(!message.contains(option), "{words:?} {slip}: {message:?}");
                 }
@@ -304,7 +304,7 @@ mod tests {
         let mut command = args::build_command();
         let mut refusal = |line: &str| {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            usage_error(&mut command, &words).expect("a refusal")
+            render_usage_error(&mut command, &words).expect("a refusal")
         };
         for (typed, risky) in [
             ("campaign resolve sale@1 --all --as send-agan", "send-again"),

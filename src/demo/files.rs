@@ -67,7 +67,7 @@ impl DemoFolder {
     pub(super) fn create(chosen: Option<&Path>) -> Result<Self, CommandFailure> {
         let path = match chosen {
             Some(path) => path.to_owned(),
-            None => free_name(Path::new("")),
+            None => find_free_name(Path::new("")),
         };
         let path_text = path.display();
         let failed =
@@ -126,12 +126,12 @@ fn unwritable_file(name: &str, error: &io::Error) -> CommandFailure {
     CommandFailure::storage_failure(format!("cannot write `{name}` to the demo folder: {error}"))
 }
 
-/// The first of `campaign-demo`, `campaign-demo-2`, … that does not exist yet.
-fn free_name(within: &Path) -> PathBuf {
-    let named = (2..).map(|number| format!("{DEFAULT_FOLDER}-{number}"));
-    let mut names = std::iter::once(DEFAULT_FOLDER.to_owned()).chain(named);
-    let free = names.find(|name| within.join(name).symlink_metadata().is_err());
-    free.unwrap_or_default().into()
+/// Finds the first of `campaign-demo`, `campaign-demo-2`, … that does not exist yet in a folder.
+fn find_free_name(parent: &Path) -> PathBuf {
+    let numbered = (2..).map(|number| format!("{DEFAULT_FOLDER}-{number}"));
+    let mut names = std::iter::once(DEFAULT_FOLDER.to_owned()).chain(numbered);
+    let free_name = names.find(|name| parent.join(name).symlink_metadata().is_err());
+    free_name.unwrap_or_default().into()
 }
 
 /// Builds the text of the list: fictitious phone numbers with names and cities.
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mistakes_are_planted_once_and_corrected() {
+    fn demo_mistakes_are_planted_once_and_corrected() {
         let folder = tempfile::tempdir().unwrap();
         let demo = DemoFolder::create(Some(&folder.path().join("demo"))).ok().unwrap();
         demo.write_campaign().ok().unwrap();
@@ -181,14 +181,14 @@ mod tests {
     #[test]
     fn default_demo_folder_has_the_next_free_name() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(free_name(folder.path()), Path::new("campaign-demo"));
+        assert_eq!(find_free_name(folder.path()), Path::new("campaign-demo"));
         fs::write(folder.path().join("campaign-demo"), "").unwrap();
         fs::create_dir(folder.path().join("campaign-demo-2")).unwrap();
-        assert_eq!(free_name(folder.path()), Path::new("campaign-demo-3"));
+        assert_eq!(find_free_name(folder.path()), Path::new("campaign-demo-3"));
     }
 
     #[test]
-    fn every_recipient_has_a_unique_number() {
+    fn every_demo_recipient_has_a_unique_number() {
         let list = list_text();
         let numbers: BTreeSet<&str> = list.lines().skip(1).filter_map(|line| line.split(',').next()).collect();
         assert_eq!(numbers.len() as u64, RECIPIENTS);

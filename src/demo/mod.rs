@@ -27,9 +27,9 @@ use super::exit;
 use super::exit::CommandFailure;
 use super::output::Output;
 use super::page_file::try_open_page;
-use super::progress;
 use super::prompt::{CANCELLED, read_typed_line};
 use super::text::{SpanMeaning, StyledLine, StyledText, bad, good, plain, span, strong};
+use super::{process, progress};
 use campaign_engine::delivery::Interrupt;
 use campaign_engine::report::format_thousands;
 use campaign_runs::Error;
@@ -42,9 +42,9 @@ use files::{
 };
 
 /// The request that the gateway executes but does not answer in time. Requests contain 1, 5, 20 and then 50 messages,
-/// so after this one, the gateway has more than half of the messages.
+/// so after 13 requests, the gateway has more than half of the messages.
 const UNANSWERED_REQUEST: RangeInclusive<u64> = 13..=13;
-/// The time that this answer takes. The process is killed long before.
+/// The delay of the answer to that request. The sending process is killed long before the answer arrives.
 const ANSWER_DELAY: Duration = Duration::from_secs(20);
 /// The interval between readings of the number of received messages.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
@@ -126,7 +126,7 @@ impl Demo {
         let send = ["run", CAMPAIGN_FILE, "--gateway", "demo", "--yes"];
         let check = ["check", CAMPAIGN_FILE, "--gateway", "demo"];
 
-        self.begin("1", "A campaign").await?;
+        self.begin_step("1", "A campaign").await?;
         self.print_prose(&format!(
             "`{}` has a campaign for {recipients} made-up recipients: `{CAMPAIGN_FILE}` and `{LIST_FILE}`. \
              {CHANNELS} The gateway is a sandbox in this process, so no recipient gets a message. The demo has its \
@@ -134,18 +134,18 @@ impl Demo {
             self.folder.path.display()
         ));
 
-        self.begin("2", "Check it before anything is sent").await?;
+        self.begin_step("2", "Check it before anything is sent").await?;
         self.run_command(&check, exit::INVALID).await?;
 
-        self.begin("3", "Correct both mistakes, and check again").await?;
+        self.begin_step("3", "Correct both mistakes, and check again").await?;
         self.show_corrections();
         self.folder.correct_mistakes()?;
         self.run_command(&check, exit::SUCCESS).await?;
 
-        self.begin("4", "See what a recipient gets").await?;
+        self.begin_step("4", "See what a recipient gets").await?;
         self.run_command(&["preview", CAMPAIGN_FILE, "--gateway", "demo", "--first", "1"], exit::SUCCESS).await?;
 
-        self.begin("5", "Send, and kill the sending process halfway").await?;
+        self.begin_step("5", "Send, and kill the sending process halfway").await?;
         let sent_before_kill = self.run_until_killed(&send).await?;
         self.print_lines([StyledLine::failure([
             bad("killed"),
@@ -156,15 +156,15 @@ impl Demo {
             )),
         ])]);
 
-        self.begin("6", "Run the same command again").await?;
+        self.begin_step("6", "Run the same command again").await?;
         self.print_prose("It asks the gateway about the unanswered request, and sends only the missing messages.");
         self.run_command(&send, exit::SUCCESS).await?;
 
-        self.begin("7", "And once more").await?;
+        self.begin_step("7", "And once more").await?;
         self.print_prose("All recipients already have this message, so there is nothing to send.");
         self.run_command(&send, exit::SUCCESS).await?;
 
-        self.begin("8", "Count what the gateway received").await?;
+        self.begin_step("8", "Count what the gateway received").await?;
         // Messages reach their final status, as if their recipients had had time to read them.
         self.sandbox.drain().await;
         let journal = self.folder.file(JOURNAL_FILE);
@@ -175,14 +175,14 @@ impl Demo {
         self.print_prose(&format!("The sandbox logs every message it receives to `{JOURNAL_FILE}`."));
         self.print_lines([describe_received_messages(received)]);
 
-        self.begin("9", "See the report").await?;
+        self.begin_step("9", "See the report").await?;
         self.run_command(&["reconcile", NAME, "--all"], exit::SUCCESS).await?;
         self.run_command(&["report", NAME, "--out", REPORT_FILE], exit::SUCCESS).await?;
         Ok(DemoFigures { sent_before_kill, received })
     }
 
     /// Prints the title of a step. A paced demo first waits for Enter, except before step 1.
-    async fn begin(&self, number: &str, title: &str) -> Result<(), CommandFailure> {
+    async fn begin_step(&self, number: &str, title: &str) -> Result<(), CommandFailure> {
         if self.is_paced && number != "1" {
             let typed = read_typed_line("\nPress Enter to continue, or Ctrl-C to stop: ".to_owned());
             self.wait_or_interrupt(typed).await?.map_err(CommandFailure::from)?;
@@ -242,7 +242,7 @@ impl Demo {
         if self.is_silent() {
             command.stdout(Stdio::null()).stderr(Stdio::null());
         }
-        // Ctrl-C reaches only this process, which ends the child and explains what is left.
+        // Ctrl-C reaches only this process, which ends the child and says where the files are.
         #[cfg(unix)]
         command.process_group(0);
         command.spawn().map_err(failed)
@@ -265,19 +265,20 @@ impl Demo {
     /// gateway has.
     async fn run_until_killed(&self, arguments: &[&str]) -> Result<u64, CommandFailure> {
         let mut child = self.start_command(arguments)?;
-        let half = async {
+        let half_received = async {
             while self.sandbox.counts().messages < RECIPIENTS / 2 {
                 tokio::time::sleep(POLL_INTERVAL).await;
             }
         };
-        let ended = self.wait_or_interrupt(async {
+        // `None` if the gateway has half of the messages, otherwise the exit code if there is one.
+        let early_end = self.wait_or_interrupt(async {
             tokio::select! {
-                () = half => None,
+                () = half_received => None,
                 () = tokio::time::sleep(SENDING_TIMEOUT) => Some(None),
                 status = child.wait() => Some(status.ok().and_then(|status| status.code())),
             }
         });
-        if let Some(code) = ended.await? {
+        if let Some(code) = early_end.await? {
             return Err(unexpected_exit(arguments, code));
         }
         // The process might have ended a moment ago.
@@ -309,7 +310,7 @@ impl Demo {
     fn signal_failure(&self) -> CommandFailure {
         let signal = match *self.interrupt.borrow() {
             Interrupt::Graceful(signal) | Interrupt::Immediate(signal) => signal,
-            Interrupt::None => 2,
+            Interrupt::None => process::SIGINT,
         };
         let folder = self.folder.path.display();
         let message =

@@ -39,10 +39,10 @@ pub(super) struct GatewayChecks {
 }
 
 impl ProfileChecks {
-    /// Finds the profile with this name, or all profiles if no name is given.
+    /// Finds the profile called `name`, or all profiles if no name is given.
     ///
     /// # Errors
-    /// If no profile has this name, the profile cannot be used, or gateways.yaml cannot be read.
+    /// If there is no such profile, the profile cannot be used, or gateways.yaml cannot be read.
     pub(super) fn find(context: &Context, name: Option<&str>) -> Result<Self, CommandFailure> {
         if name.is_some() {
             let profile = context.profiles().find_for_inquiry(name, &context.observer)?;
@@ -51,7 +51,7 @@ impl ProfileChecks {
         let gateways = match context.profiles().load(None) {
             Ok(gateways) => gateways,
             Err(Error::Findings(findings)) => {
-                return Ok(Self { profiles: Vec::new(), results: vec![describe_findings(&findings)] });
+                return Ok(Self { profiles: Vec::new(), results: vec![result_from_findings(&findings)] });
             }
             Err(error) => return Err(error.into()),
         };
@@ -59,7 +59,7 @@ impl ProfileChecks {
         for name in gateways.profile_names() {
             match gateways.find_profile(name) {
                 Ok(profile) => profiles.push(profile.clone()),
-                Err(findings) => results.push(describe_findings(&findings).with_gateway(name)),
+                Err(findings) => results.push(result_from_findings(&findings).with_gateway(name)),
             }
         }
         if profiles.is_empty() && results.is_empty() {
@@ -83,7 +83,7 @@ impl ProfileChecks {
 }
 
 /// Reports the first finding about gateways.yaml as a failed check.
-fn describe_findings(findings: &[Finding]) -> CheckResult {
+fn result_from_findings(findings: &[Finding]) -> CheckResult {
     let first = BriefFinding::from_findings(findings).into_iter().next();
     let message = first.as_ref().map_or_else(|| "gateways.yaml cannot be read".to_owned(), ToString::to_string);
     let help = first.and_then(|first| first.help).unwrap_or_else(|| "correct the line in gateways.yaml".to_owned());
@@ -91,10 +91,10 @@ fn describe_findings(findings: &[Finding]) -> CheckResult {
 }
 
 async fn check_profile(context: &Context, profile: &Profile, access: &LedgerAccess) -> GatewayChecks {
-    let (reached, times) = check_host(profile).await;
+    let (host_result, times) = check_host(profile).await;
     let key = match (read_api_key(profile), access) {
         (Err(error), _) => result_from_error(context, "key", profile, &error),
-        (Ok(_), _) if reached.status != CheckStatus::Ok => {
+        (Ok(_), _) if host_result.status != CheckStatus::Ok => {
             CheckResult::skipped("key", "not tested, because the gateway could not be reached")
         }
         (Ok(_), LedgerAccess::Closed) => CheckResult::skipped(
@@ -103,7 +103,7 @@ async fn check_profile(context: &Context, profile: &Profile, access: &LedgerAcce
         ),
         (Ok(_), LedgerAccess::Open(ledger)) => check_key(context, profile, ledger).await,
     };
-    let results = [reached, key, check_webhook(context, profile, access).await];
+    let results = [host_result, key, check_webhook(context, profile, access).await];
     GatewayChecks { results: results.into_iter().map(|result| result.with_gateway(&profile.name)).collect(), times }
 }
 

@@ -18,7 +18,7 @@ const CHECK: &str = "ledger";
 
 /// The ledger for inquiries: only a ledger records the trusted hosts, and shares the rate limit with other processes.
 pub(super) enum LedgerAccess {
-    /// Inquiries use this ledger. Without a ledger file, it is empty and only in memory.
+    /// Inquiries use this ledger. If there is no ledger file, this is an empty ledger in memory.
     Open(Arc<dyn Ledger>),
     /// The API key must not be sent, because the trusted hosts are unknown.
     Closed,
@@ -52,7 +52,7 @@ pub(super) async fn check_ledger(context: &Context) -> LedgerCheck {
             access: LedgerAccess::Open(Arc::new(MemoryLedger::new(LedgerContents::default(), Timestamp::now))),
             latest_run: None,
         },
-        Ok(FoundLedger::Usable { ledger, has_older_tables }) => match examine(context, ledger.as_ref()).await {
+        Ok(FoundLedger::Usable { ledger, has_older_tables }) => match check_contents(context, ledger.as_ref()).await {
             Err(error) => closed_ledger(result_from_failure(context, error)),
             Ok((runs, latest_run)) => LedgerCheck {
                 result: describe_usable_ledger(context, &place, runs, has_older_tables),
@@ -68,7 +68,7 @@ fn closed_ledger(result: CheckResult) -> LedgerCheck {
 }
 
 /// Checks the contents of an open ledger, and returns the number of runs and the latest run.
-async fn examine(context: &Context, ledger: &dyn Ledger) -> Result<(u64, Option<LatestRun>), CommandFailure> {
+async fn check_contents(context: &Context, ledger: &dyn Ledger) -> Result<(u64, Option<LatestRun>), CommandFailure> {
     let IntegrityReport { storage, records } = ledger.check_integrity().await;
     storage?;
     if let Some(Backup { made_at, restored_at: None }) = ledger.load_risks().await?.backup {

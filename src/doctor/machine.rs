@@ -28,10 +28,11 @@ const TEST_BYTES: usize = 64 << 10;
 pub(super) fn check_state_folder(state: &Path) -> CheckResult {
     const CHECK: &str = "state-folder";
     let folder = format!("`{}`", state.display());
-    let failure = |why: &str, help: &str| CheckResult::failed(CHECK, exit::STORAGE, format!("{folder} {why}"), help);
+    let failure =
+        |problem: &str, help: &str| CheckResult::failed(CHECK, exit::STORAGE, format!("{folder} {problem}"), help);
     let access_help = "give yourself access to the folder, or choose another one with `--state-dir DIR`";
     match std::fs::metadata(state) {
-        Ok(found) if !found.is_dir() => failure("is not a folder", "choose a folder with `--state-dir DIR`"),
+        Ok(metadata) if !metadata.is_dir() => failure("is not a folder", "choose a folder with `--state-dir DIR`"),
         Ok(_) => match tempfile::tempfile_in(state) {
             Ok(_) => CheckResult::ok(CHECK, folder),
             Err(error) => failure(&format!("cannot be written: {error}"), access_help),
@@ -50,7 +51,7 @@ fn nearest_folder(path: &Path) -> PathBuf {
     absolute.ancestors().find(|above| above.is_dir()).map_or_else(|| PathBuf::from("."), Path::to_owned)
 }
 
-/// Whether this process can create files in a folder, checked without creating one.
+/// Whether this process can create files in a folder, checked without creating a file.
 fn is_writable(folder: &Path) -> bool {
     #[cfg(unix)]
     {
@@ -116,9 +117,10 @@ fn check_free_space(_: u64, _: &str) -> CheckResult {
 /// Formats a size in a unit that fits it, such as `12.3 GiB`.
 #[cfg(unix)]
 fn format_bytes(bytes: u64) -> String {
+    const GIB: u64 = 1 << 30;
     match bytes {
-        ..1_073_741_824 => format!("{} MiB", bytes >> 20),
-        _ => format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30)),
+        ..GIB => format!("{} MiB", bytes >> 20),
+        _ => format!("{:.1} GiB", bytes as f64 / GIB as f64),
     }
 }
 
@@ -130,8 +132,8 @@ pub(super) fn check_time_zone() -> CheckResult {
     match zone.iana_name() {
         Some(name) => CheckResult::ok(CHECK, name),
         None if zone.is_unknown() => {
-            let from = std::env::var("TZ").ok().filter(|zone| !zone.is_empty());
-            let source = from.map_or_else(
+            let variable = std::env::var("TZ").ok().filter(|zone| !zone.is_empty());
+            let source = variable.map_or_else(
                 || "this computer's time zone is unknown".to_owned(),
                 |zone| format!("the environment variable `TZ` is set to `{zone}`, which is not a valid time zone"),
             );
@@ -147,28 +149,29 @@ pub(super) fn check_permissions(context: &Context, state: &Path) -> CheckResult 
     const CHECK: &str = "permissions";
     let profiles_file = context.profiles().new_profile_path(None);
     let ledger = state.join(LEDGER_FILE);
-    let mut found: Vec<(CheckStatus, String, String)> = Vec::new();
+    // The status, message and remedy of each problem.
+    let mut problems: Vec<(CheckStatus, String, String)> = Vec::new();
     for (path, is_private) in [(state, true), (ledger.as_path(), true), (profiles_file.as_path(), false)] {
         let is_there = path != state || path.is_dir();
         let Some(access) = private::read_access(path).filter(|_| is_there) else { continue };
-        let can = match (access.everyone_reads, access.everyone_writes) {
+        let action = match (access.everyone_reads, access.everyone_writes) {
             (_, true) => "change",
             // gateways.yaml contains no secrets.
             (true, false) if is_private => "read",
             _ => continue,
         };
         let status = if access.everyone_writes { CheckStatus::Failed(exit::INVALID) } else { CheckStatus::Warning };
-        let message = format!("everyone on this machine can {can} `{}` (mode {:04o})", path.display(), access.mode);
-        found.push((status, message, access_remedy(path, access, is_private)));
+        let message = format!("everyone on this machine can {action} `{}` (mode {:04o})", path.display(), access.mode);
+        problems.push((status, message, access_remedy(path, access, is_private)));
     }
     let is_failure = |status: &CheckStatus| *status != CheckStatus::Warning;
-    let statuses = || found.iter().map(|(status, ..)| *status);
+    let statuses = || problems.iter().map(|(status, ..)| *status);
     let Some(status) = statuses().find(is_failure).or_else(|| statuses().next()) else {
         return CheckResult::ok(CHECK, "other users cannot change the ledger or the gateway profiles");
     };
-    let messages: Vec<String> = found.iter().map(|(_, message, _)| message.clone()).collect();
-    let repairs: Vec<String> = found.iter().map(|(.., repair)| repair.clone()).collect();
-    CheckResult::new(CHECK, status, messages.join("; ")).with_help(repairs.join("; "))
+    let messages: Vec<String> = problems.iter().map(|(_, message, _)| message.clone()).collect();
+    let remedies: Vec<String> = problems.iter().map(|(.., remedy)| remedy.clone()).collect();
+    CheckResult::new(CHECK, status, messages.join("; ")).with_help(remedies.join("; "))
 }
 
 /// The remedy that revokes the access of other users.
@@ -177,7 +180,7 @@ fn access_remedy(path: &Path, access: FileAccess, is_private: bool) -> String {
     match access {
         FileAccess { is_shared_temporary: true, .. } => "choose your own folder with `--state-dir DIR`".to_owned(),
         // A group shares the folder, so only others lose access.
-        FileAccess { gives_its_group: true, .. } => format!("run `chmod o= {name}`"),
+        FileAccess { is_setgid: true, .. } => format!("run `chmod o= {name}`"),
         _ if !is_private => format!("run `chmod o-w {name}`"),
         _ if path.is_dir() => format!("run `chmod 700 {name}`"),
         _ => format!("run `chmod 600 {name}`"),
@@ -188,11 +191,11 @@ fn access_remedy(path: &Path, access: FileAccess, is_private: bool) -> String {
 const CHECK: &str = "clock";
 /// A larger difference from a gateway's clock is reported. Times in HTTP have whole seconds, and an answer takes time.
 const SMALL_OFFSET: SignedDuration = SignedDuration::from_secs(5);
-/// A larger difference makes windows, `until` and schedules start or end at a wrong time.
+/// A larger difference fails the check, because windows, `until` and schedules would start or end at the wrong time.
 const LARGE_OFFSET: SignedDuration = SignedDuration::from_secs(60);
 /// A larger difference between the wall clock and the monotonic clock means that the time was set during the check.
 const LARGE_JUMP: SignedDuration = SignedDuration::from_secs(1);
-/// The earliest plausible time: this version of the program did not exist before it.
+/// The earliest plausible time, 2026-01-01: this version of the program did not exist before then.
 const EARLIEST: Timestamp = Timestamp::constant(1_767_225_600, 0);
 
 /// The remedy for a wrong clock.
@@ -210,10 +213,10 @@ pub(super) struct GatewayTime {
 impl GatewayTime {
     /// Estimates the offset of a gateway's clock from the date in its answer.
     pub(super) fn from_answer(gateway: &str, date: Timestamp, sent_at: Timestamp, answered_at: Timestamp) -> Self {
-        let half = answered_at.duration_since(sent_at) / 2;
+        let half_round_trip = answered_at.duration_since(sent_at) / 2;
         // The date has no fractional seconds, so on average it is half a second old.
         let gateway_time = date.saturating_add(SignedDuration::from_millis(500)).unwrap_or(date);
-        Self { gateway: gateway.to_owned(), offset: gateway_time.duration_since(sent_at) - half }
+        Self { gateway: gateway.to_owned(), offset: gateway_time.duration_since(sent_at) - half_round_trip }
     }
 }
 
@@ -238,8 +241,8 @@ impl ClockWatch {
     /// Checks the clock of this machine against the gateways and the latest run.
     pub(super) fn check(&self, gateways: &[GatewayTime], latest: Option<&LatestRun>) -> CheckResult {
         let (now, elapsed) = (Timestamp::now(), self.monotonic.elapsed());
-        let passed = SignedDuration::try_from(elapsed).unwrap_or(SignedDuration::ZERO);
-        check_clock(now, now.duration_since(self.wall) - passed, gateways, latest)
+        let elapsed = SignedDuration::try_from(elapsed).unwrap_or(SignedDuration::ZERO);
+        check_clock(now, now.duration_since(self.wall) - elapsed, gateways, latest)
     }
 }
 
@@ -265,7 +268,7 @@ fn check_clock(
         let message = format!("the clock jumped by {} during this check", format_offset(jump));
         return CheckResult::warning(CHECK, message, "wait until the clock is synchronized, then run the check again");
     }
-    // One gateway with a wrong clock must not make ours look wrong.
+    // The closest clock counts, so that one gateway with a wrong clock does not make this machine's clock look wrong.
     let Some(GatewayTime { gateway, offset }) = gateways.iter().min_by_key(|time| time.offset.abs()) else {
         return CheckResult::skipped(
             CHECK,
@@ -274,10 +277,10 @@ fn check_clock(
     };
     // A positive offset means that the gateway's clock is ahead, so ours is behind.
     let side = if offset.is_positive() { "behind" } else { "ahead of" };
-    let differs = format!("the clock is {} {side} the clock of {gateway}", format_offset(*offset));
+    let difference = format!("the clock is {} {side} the clock of {gateway}", format_offset(*offset));
     match offset.abs() {
-        offset if offset > LARGE_OFFSET => wrong(differs),
-        offset if offset > SMALL_OFFSET => CheckResult::warning(CHECK, differs, SET_CLOCK),
+        offset if offset > LARGE_OFFSET => wrong(difference),
+        offset if offset > SMALL_OFFSET => CheckResult::warning(CHECK, difference, SET_CLOCK),
         _ => CheckResult::ok(CHECK, format!("agrees with the clock of {gateway}")),
     }
 }
@@ -361,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn offset_is_measured_from_the_middle_of_the_request() {
+    fn clock_offset_is_measured_from_the_middle_of_the_request() {
         let date = now();
         let time = GatewayTime::from_answer("a", date, date, date + SignedDuration::from_secs(1));
         assert_eq!(time.offset, SignedDuration::ZERO);

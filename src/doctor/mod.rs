@@ -107,11 +107,11 @@ impl CheckResult {
             None => self.message.clone(),
         };
         let indent = LABEL_WIDTH + 3;
-        let found = StyledLine::with_mark_and_label(mark, label, &message).with_hang(indent);
+        let finding = StyledLine::with_mark_and_label(mark, label, &message).with_hang(indent);
         let remedy = |help: &String| {
             StyledLine::with_label(span(SpanMeaning::Next, "help:"), help).with_indent(indent).with_hang(6)
         };
-        [Some(found), self.help.as_ref().map(remedy)]
+        [Some(finding), self.help.as_ref().map(remedy)]
     }
 
     fn to_json(&self) -> Value {
@@ -140,15 +140,15 @@ pub(super) async fn run_doctor(context: &Context, args: &DoctorArgs) -> Result<u
     context.exposure.mute();
     let state = context.state_folder()?;
     let profiles = ProfileChecks::find(context, args.gateway.as_deref())?;
-    let waiting = context.output.show_spinner("Checking…");
+    let spinner = context.output.show_spinner("Checking…");
     let watch = ClockWatch::start();
     let ledger = ledger::check_ledger(context).await;
     let gateways = profiles.run(context, &ledger.access).await;
     let clock = watch.check(&gateways.times, ledger.latest_run.as_ref());
-    drop(waiting);
-    let machine = [machine::check_state_folder(&state), machine::check_disk(&state), ledger.result, clock];
-    let end = [machine::check_time_zone(), machine::check_permissions(context, &state)];
-    let results: Vec<CheckResult> = machine.into_iter().chain(gateways.results).chain(end).collect();
+    drop(spinner);
+    let first_results = [machine::check_state_folder(&state), machine::check_disk(&state), ledger.result, clock];
+    let last_results = [machine::check_time_zone(), machine::check_permissions(context, &state)];
+    let results: Vec<CheckResult> = first_results.into_iter().chain(gateways.results).chain(last_results).collect();
     Ok(report_results(context, &results))
 }
 
@@ -179,16 +179,16 @@ fn report_results(context: &Context, results: &[CheckResult]) -> u8 {
         text.push(line);
     }
     text.add_blank();
-    let warned: Vec<Span> = match warnings {
+    let warning_spans: Vec<Span> = match warnings {
         0 => Vec::new(),
         _ => vec![plain(", "), caution(format_count(warnings, "warning"))],
     };
     text.push(match (failed, warnings) {
         (0, 0) => StyledLine::success([plain("no problems found")]),
         (0, _) => StyledLine::attention([plain(format!("no problems, {}", format_count(warnings, "warning")))]),
-        _ => StyledLine::failure([bad(problems)].into_iter().chain(warned)),
+        _ => StyledLine::failure([bad(problems)].into_iter().chain(warning_spans)),
     });
-    // Warnings are printed even if the command is quiet.
+    // A failure code makes `print_done` print the warnings even if the command is quiet.
     context.output.print_done(text, if warnings > 0 { exit::INVALID } else { code });
     code
 }
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn every_failure_has_a_remedy() {
+    fn every_failed_check_has_a_remedy() {
         let failure = |message: &str, help: Option<&str>| {
             let explanation = Explanation {
                 exit: exit::STORAGE,

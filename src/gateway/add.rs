@@ -1,5 +1,4 @@
-//! `campaign gateway add`: asks for the addresses, the key and the rate of a gateway, tests them, and writes its
-//! profile.
+//! `campaign gateway add`: asks for the addresses, key and rate of a gateway, tests the key, and writes the profile.
 
 use std::io::{BufRead as _, IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf, absolute};
@@ -28,26 +27,26 @@ const DEFAULT_RATE: &str = "10/s";
 const MAX_KEY_BYTES: u64 = 4096;
 
 pub(super) async fn add_profile(context: &Context, args: AddArgs) -> Result<u8, CommandFailure> {
-    let place = context.profiles().new_profile_path(args.campaign.as_deref());
-    check_profile_name(context, &args.name, &place)?;
+    let profiles_file = context.profiles().new_profile_path(args.campaign.as_deref());
+    check_profile_name(context, &args.name, &profiles_file)?;
     let prompts = ProfilePrompts { output: &context.output, can_ask: context.output.can_ask() };
     let base_url = prompts.ask_base_url(args.base_url).await?;
     let async_url = prompts.ask_async_url(args.async_url).await?;
     let is_local = base_url.is_loopback() && async_url.as_ref().is_none_or(EndpointUrl::is_loopback);
     let rate = prompts.ask_rate(args.rate, is_local).await?;
     let home = prompts.ask_home(args.home, is_local).await?;
-    let key = KeyLocation::choose(&args.name, args.key_env, args.key_file, &place)?;
+    let key = KeyLocation::choose(&args.name, args.key_env, args.key_file, &profiles_file)?;
     let new = NewProfile { name: args.name, base_url, async_url, api_key: key.source.clone(), rate, home };
-    let draft = ProfileDraft::prepare(&place, &new)?;
+    let draft = ProfileDraft::prepare(&profiles_file, &new)?;
     let account = loop {
         let new_key = match &key.new_file {
             Some(path) => Some(KeyFile::write(path, &prompts.read_key().await?)?),
             None => None,
         };
         let adapters = context.adapters(context.open_ledger(LedgerPurpose::SharedRecords).await?)?;
-        let waiting = context.output.show_spinner("Asking the gateway…");
+        let spinner = context.output.show_spinner("Asking the gateway…");
         let added = add_gateway(&adapters, &draft, !args.offline).await;
-        drop(waiting);
+        drop(spinner);
         match added {
             Ok(account) => {
                 if let Some(file) = new_key {
@@ -65,7 +64,7 @@ pub(super) async fn add_profile(context: &Context, args: AddArgs) -> Result<u8, 
         }
     };
     let campaign = offer_to_set_gateway(context, args.campaign.as_deref(), &new.name).await?;
-    report_profile(context, &new, &place, &key, account, campaign);
+    report_profile(context, &new, &profiles_file, &key, account, campaign);
     Ok(exit::SUCCESS)
 }
 
@@ -86,15 +85,18 @@ fn explain_refusal(context: &Context, error: Error) -> CommandFailure {
 }
 
 /// Refuses an invalid or existing profile name before the first prompt.
-fn check_profile_name(context: &Context, name: &str, place: &Path) -> Result<(), CommandFailure> {
+fn check_profile_name(context: &Context, name: &str, profiles_file: &Path) -> Result<(), CommandFailure> {
     if !is_slug(name) {
         let help = "use 1 to 64 characters from a-z, 0-9 and `-`, for example `production`";
         return Err(CommandFailure::invalid(format!("`{name}` is not a valid profile name; {help}")));
     }
-    let is_taken =
-        || Ok::<_, CommandFailure>(context.profiles().load(Some(place))?.profile_names().any(|known| known == name));
-    if place.exists() && is_taken()? {
-        let file = place.display();
+    let is_taken = || {
+        Ok::<_, CommandFailure>(
+            context.profiles().load(Some(profiles_file))?.profile_names().any(|known| known == name),
+        )
+    };
+    if profiles_file.exists() && is_taken()? {
+        let file = profiles_file.display();
         return Err(CommandFailure::invalid(format!(
             "`{file}` already has a profile named `{name}`; change it there, or choose another name"
         )));
@@ -168,7 +170,7 @@ impl ProfilePrompts<'_> {
             "How many messages does your provider allow per second or minute? Examples: 10/s, 600/min.\n\
              Limit, or press Enter for {DEFAULT_RATE}: "
         );
-        let rate = |text: &str| {
+        let parse_rate = |text: &str| {
             if text.is_empty() {
                 return Ok(DEFAULT_RATE.to_owned());
             }
@@ -178,7 +180,7 @@ impl ProfilePrompts<'_> {
                 Err(_) => Err(format!("`{text}` is not a valid rate; use a value such as `10/s` or `600/min`")),
             }
         };
-        self.ask_until_valid("--rate 10/s", value, &prompt, rate).await.map(Some)
+        self.ask_until_valid("--rate 10/s", value, &prompt, parse_rate).await.map(Some)
     }
 
     /// Asks for the home countries, unless the gateway is on this machine or there is no terminal.
@@ -197,7 +199,7 @@ impl ProfilePrompts<'_> {
     /// Reads the API key from the terminal without echo, or from the first line of standard input.
     async fn read_key(&self) -> Result<SecretString, CommandFailure> {
         let can_ask = self.can_ask;
-        let read = match can_ask {
+        let input = match can_ask {
             true => read_hidden_line("API key (hidden while you type), or press Enter to cancel: ").await?,
             false if std::io::stdin().is_terminal() => Ok(String::new()),
             false => {
@@ -208,7 +210,7 @@ impl ProfilePrompts<'_> {
                 run_blocking(read_line).await?
             }
         };
-        let key = read.map_err(|error| CommandFailure::invalid(format!("cannot read the key: {error}")))?;
+        let key = input.map_err(|error| CommandFailure::invalid(format!("cannot read the key: {error}")))?;
         let key = SecretString::from(key.trim().to_owned());
         if key.expose_secret().is_empty() && can_ask {
             return Err(CommandFailure::invalid("Cancelled. Nothing was written."));
@@ -269,7 +271,7 @@ fn parse_address(text: &str) -> Result<EndpointUrl, String> {
 fn report_profile(
     context: &Context,
     new: &NewProfile,
-    place: &Path,
+    profiles_file: &Path,
     key: &KeyLocation,
     account: Option<NewAccount>,
     campaign: Option<LiveCampaign>,
@@ -288,7 +290,7 @@ fn report_profile(
         let senders = account.as_ref().and_then(|account| account.senders.as_ref().ok());
         let senders = senders.map(|senders| senders.iter().map(|sender| &sender.name).collect::<Vec<_>>());
         return output.print_object(&json!({
-            "gateway": name, "file": place, "asked": account.is_some(), "senders": senders,
+            "gateway": name, "file": profiles_file, "asked": account.is_some(), "senders": senders,
             "balance": balance.map(|balance| balance.amount),
             "currency": balance.map(|balance| &balance.currency), "next": next, "exit": exit::SUCCESS,
         }));
@@ -303,7 +305,7 @@ fn report_profile(
             text.add_line(2, [plain("sender names: "), sender_span(senders)]);
         }
     }
-    text.add_line(2, [plain("profile: "), copyable(shell_path(place))]);
+    text.add_line(2, [plain("profile: "), copyable(shell_path(profiles_file))]);
     text.add_line(2, [plain("key: "), plain(key.describe())]);
     if let Some(LiveCampaign { file: campaign, names_gateway }) = &campaign {
         if *names_gateway {
@@ -322,7 +324,7 @@ fn report_profile(
 fn balance_span(balance: &Result<Balance, InquiryFailure>) -> Span {
     match balance {
         Ok(balance) => strong(balance.to_string()),
-        Err(unanswered) => caution(format!("unknown ({})", unanswered.reason)),
+        Err(failure) => caution(format!("unknown ({})", failure.reason)),
     }
 }
 
@@ -334,7 +336,7 @@ fn sender_span(senders: &Result<Vec<SenderName>, InquiryFailure>) -> Span {
                 senders.iter().map(|SenderName { name, status }| format!("{name} ({status})")).collect();
             plain(names.join(", "))
         }
-        Err(unanswered) => caution(format!("unknown ({})", unanswered.reason)),
+        Err(failure) => caution(format!("unknown ({})", failure.reason)),
     }
 }
 

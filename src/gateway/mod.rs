@@ -38,8 +38,8 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) async fn run_gateway_command(context: &Context, command: GatewayCommand) -> Result<u8, CommandFailure> {
     match command {
-        GatewayCommand::Balance(through) => show_balance(context, &through).await,
-        GatewayCommand::Senders(through) => list_senders(context, &through).await,
+        GatewayCommand::Balance(gateway_option) => show_balance(context, &gateway_option).await,
+        GatewayCommand::Senders(gateway_option) => list_senders(context, &gateway_option).await,
         GatewayCommand::Status(args) => show_delivery_status(context, &args).await,
         GatewayCommand::Lookup(args) => super::single::run_single_operation(context, SingleKind::Lookup, args).await,
         GatewayCommand::Otp(args) => super::single::run_single_operation(context, SingleKind::CodeCall, args).await,
@@ -69,9 +69,9 @@ struct BalanceObject<'a> {
 
 async fn show_balance(context: &Context, option: &GatewayOption) -> Result<u8, CommandFailure> {
     let account = open_account(context, option).await?;
-    let waiting = context.output.show_spinner("Asking the gateway…");
+    let spinner = context.output.show_spinner("Asking the gateway…");
     let balance = account.ask(&AskBalance).await?;
-    drop(waiting);
+    drop(spinner);
     let gateway = &account.profile.name;
     if context.output.json {
         let (amount, currency) = (balance.amount, balance.currency.as_str());
@@ -84,9 +84,9 @@ async fn show_balance(context: &Context, option: &GatewayOption) -> Result<u8, C
 
 async fn list_senders(context: &Context, option: &GatewayOption) -> Result<u8, CommandFailure> {
     let account = open_account(context, option).await?;
-    let waiting = context.output.show_spinner("Asking the gateway…");
+    let spinner = context.output.show_spinner("Asking the gateway…");
     let senders = account.ask(&AskSenders).await?;
-    drop(waiting);
+    drop(spinner);
     let gateway = &account.profile.name;
     if context.output.json {
         let senders: Vec<Value> = senders.iter().map(sender_json).collect();
@@ -102,10 +102,10 @@ async fn list_senders(context: &Context, option: &GatewayOption) -> Result<u8, C
 
 async fn show_delivery_status(context: &Context, args: &MessageArgs) -> Result<u8, CommandFailure> {
     let inquiries = args.ids.iter().map(|id| status_inquiry(id, args.msg_id)).collect::<Result<Vec<_>, _>>()?;
-    let account = open_account(context, &args.through).await?;
-    let waiting = context.output.show_spinner("Asking the gateway…");
+    let account = open_account(context, &args.gateway_option).await?;
+    let spinner = context.output.show_spinner("Asking the gateway…");
     let answers = account.ask_all(&inquiries).await?;
-    drop(waiting);
+    drop(spinner);
     let code = exit_code_of_answers(&answers);
     let pairs = || inquiries.iter().zip(&answers);
     if context.output.json {
@@ -336,13 +336,14 @@ fn format_id(id: Option<&GatewayMessageId>) -> String {
 async fn run_sms_templates_command(context: &Context, command: SmsTemplatesCommand) -> Result<u8, CommandFailure> {
     let channel = TemplateChannel::Sms;
     match command {
-        SmsTemplatesCommand::List(through) => list_templates(context, &through, channel).await,
-        SmsTemplatesCommand::Create { name: label, text, confirmation, through } => {
+        SmsTemplatesCommand::List(gateway_option) => list_templates(context, &gateway_option, channel).await,
+        SmsTemplatesCommand::Create { name: label, text, confirmation, gateway_option } => {
             let draft = CreateTemplate { channel, label, text: read_template_text(&text)? };
-            create_template(context, &through, draft, confirmation.yes).await
+            create_template(context, &gateway_option, draft, confirmation.yes).await
         }
-        SmsTemplatesCommand::Delete { id, confirmation, through } => {
-            delete_template(context, &through, DeleteTemplate { channel, id, text: None }, confirmation.yes).await
+        SmsTemplatesCommand::Delete { id, confirmation, gateway_option } => {
+            delete_template(context, &gateway_option, DeleteTemplate { channel, id, text: None }, confirmation.yes)
+                .await
         }
     }
 }
@@ -350,13 +351,13 @@ async fn run_sms_templates_command(context: &Context, command: SmsTemplatesComma
 async fn run_viber_templates_command(context: &Context, command: ViberTemplatesCommand) -> Result<u8, CommandFailure> {
     let channel = TemplateChannel::Viber;
     match command {
-        ViberTemplatesCommand::List(through) => list_templates(context, &through, channel).await,
-        ViberTemplatesCommand::Create { signature: label, text, confirmation, through } => {
+        ViberTemplatesCommand::List(gateway_option) => list_templates(context, &gateway_option, channel).await,
+        ViberTemplatesCommand::Create { signature: label, text, confirmation, gateway_option } => {
             let draft = CreateTemplate { channel, label, text: read_template_text(&text)? };
-            create_template(context, &through, draft, confirmation.yes).await
+            create_template(context, &gateway_option, draft, confirmation.yes).await
         }
-        ViberTemplatesCommand::Delete { id, text, confirmation, through } => {
-            delete_template(context, &through, DeleteTemplate { channel, id, text }, confirmation.yes).await
+        ViberTemplatesCommand::Delete { id, text, confirmation, gateway_option } => {
+            delete_template(context, &gateway_option, DeleteTemplate { channel, id, text }, confirmation.yes).await
         }
     }
 }

@@ -19,7 +19,7 @@ use super::exit::{CommandFailure, REJECTIONS, SUCCESS};
 use super::output::Output;
 use super::state_folder::LedgerPurpose;
 use super::suggested::shell_path;
-use super::{consent, sandbox, schedule, suggested};
+use super::{consent, process, sandbox, schedule, suggested};
 use campaign_core::calendar::{Occurrence, Schedule};
 use campaign_core::domain::choose_plural;
 use campaign_core::finding::Finding;
@@ -32,7 +32,7 @@ use campaign_runs::notify;
 use campaign_runs::notify::AllowedPrograms;
 use campaign_runs::{
     Error, Inputs, Launch, ProtectedFiles, RetryScope, Round, RunPhase, RunRequest, ScheduleRefusal, find_occurrence,
-    find_unfinished_run, load_occurrence, occurrence_list_path,
+    find_occurrence_list_path, find_unfinished_run, load_occurrence,
 };
 use campaign_server::scheduler::{ListArrival, ListStart, find_due, lateness};
 use outcome_printer::OutcomePrinter;
@@ -101,9 +101,9 @@ pub(super) async fn run_campaign(context: &Context, args: RunArgs) -> Result<u8,
     let launch = prepare_launch(context, Arc::clone(&inputs), request)?;
     let adapters = context.adapters(context.open_ledger_for(&launch).await?)?;
     let ledger = Arc::clone(&adapters.ledger);
-    let waiting = context.output.show_spinner("Preparing the run…");
+    let spinner = context.output.show_spinner("Preparing the run…");
     let outcome = launch.run(adapters, consent::choose_consent(&context.output, yes), context.watch_signals()?).await?;
-    drop(waiting);
+    drop(spinner);
     let code = build_outcome_printer(context, &inputs, gateway.as_deref()).print_outcome(outcome, args.real_time);
     send_notifications(context, ledger.as_ref()).await?;
     Ok(code)
@@ -126,11 +126,11 @@ pub(super) async fn retry_rows(
     let launch = prepare_launch(context, Arc::clone(&inputs), request)?;
     let adapters = context.adapters(context.open_ledger_for(&launch).await?)?;
     let ledger = Arc::clone(&adapters.ledger);
-    let waiting = context.output.show_spinner("Preparing the retry…");
+    let spinner = context.output.show_spinner("Preparing the retry…");
     let outcome = launch
         .retry(adapters, consent::choose_consent(&context.output, is_confirmed), context.watch_signals()?, scope)
         .await?;
-    drop(waiting);
+    drop(spinner);
     let code = build_outcome_printer(context, &inputs, Some(gateway)).print_outcome(outcome, false);
     send_notifications(context, ledger.as_ref()).await?;
     Ok(code)
@@ -155,7 +155,7 @@ fn build_outcome_printer<'a>(context: &'a Context, inputs: &'a Inputs, gateway: 
     // A loopback gateway is not suggested, because it reaches no recipients. The default name of a live gateway is an
     // exception.
     let is_suggested = |profile: &&Profile| !profile.is_loopback() || profile.name == suggested::LIVE_GATEWAY;
-    let mut live: Vec<String> = profiles
+    let mut live_gateways: Vec<String> = profiles
         .iter()
         .flat_map(|profiles| profiles.profiles())
         .filter(is_suggested)
@@ -163,9 +163,9 @@ fn build_outcome_printer<'a>(context: &'a Context, inputs: &'a Inputs, gateway: 
         .collect();
     // If the campaign's own gateway has a profile, only that gateway is suggested.
     if profiles.is_ok_and(|profiles| profiles.profile_names().any(|name| name == inputs.own_gateway)) {
-        live = vec![inputs.own_gateway.clone()];
+        live_gateways = vec![inputs.own_gateway.clone()];
     }
-    OutcomePrinter { output: &context.output, inputs, gateway, live }
+    OutcomePrinter { output: &context.output, inputs, gateway, live_gateways }
 }
 
 /// Loads the campaign, as of now or for an occurrence of its schedule, and checks the path of its results.
@@ -203,17 +203,17 @@ async fn load_due_campaign(
     args: &RunArgs,
 ) -> Result<(Arc<Inputs>, Option<Occurrence>), CommandFailure> {
     let gateway = args.gateway.as_deref();
-    let found = load_inputs(context, &args.file, gateway, None)?;
+    let inputs = load_inputs(context, &args.file, gateway, None)?;
     if !args.dry_run {
         // Checked before waiting for the schedule.
-        context.refuse_second_ledger(LedgerPurpose::from_destination(&found.destination)).await?;
+        context.refuse_second_ledger(LedgerPurpose::from_destination(&inputs.destination)).await?;
     }
-    let occurrence = match (&found.campaign.schedule, args.when_due) {
+    let occurrence = match (&inputs.campaign.schedule, args.when_due) {
         (None, true) => return Err(Error::Schedule(ScheduleRefusal::None { file: args.file.clone() }).into()),
         (None, false) => None,
         (Some(_), false) if args.dry_run => None,
         // An unfinished run resumes with the occurrence, list and texts that it began with.
-        (Some(schedule), false) => match find_unfinished_occurrence(context, &found).await? {
+        (Some(schedule), false) => match find_unfinished_occurrence(context, &inputs).await? {
             Some(occurrence) => occurrence,
             None if args.now => None,
             None => return Err(schedule::not_due_failure(&args.file, schedule, &context.output)),
@@ -222,7 +222,7 @@ async fn load_due_campaign(
     };
     match &occurrence {
         Some(_) => Ok((load_inputs(context, &args.file, gateway, occurrence.as_ref())?, occurrence)),
-        None => Ok((found, None)),
+        None => Ok((inputs, None)),
     }
 }
 
@@ -252,9 +252,9 @@ async fn wait_until_due(context: &Context, args: &RunArgs, schedule: &Schedule) 
         let due = find_due(schedule, handled, now, schedule.max_delay());
         if let Some(missed) = &due.missed {
             handled = missed.at;
-            countdown.print_note(&describe_missed_occurrence(missed, due.before, now));
+            countdown.print_note(&describe_missed_occurrence(missed, due.missed_before, now));
         }
-        if let Some(occurrence) = due.begins {
+        if let Some(occurrence) = due.current {
             handled = occurrence.at;
             match wait_for_list(context, args, schedule, occurrence, &mut countdown).await? {
                 Ok(occurrence) => return Ok(occurrence),
@@ -267,10 +267,10 @@ async fn wait_until_due(context: &Context, args: &RunArgs, schedule: &Schedule) 
             let due = schedule::format_occurrence(&next);
             countdown.print_note(&format!("due {due}; press Ctrl-C to stop waiting without sending"));
         }
-        let left = Duration::try_from(next.at.duration_since(now)).unwrap_or_default();
+        let time_left = Duration::try_from(next.at.duration_since(now)).unwrap_or_default();
         announced = Some(next);
-        countdown.bar.set_message(format!("in {}", format_duration(left)));
-        countdown.wait(left.min(CLOCK_INTERVAL)).await?;
+        countdown.bar.set_message(format!("in {}", format_duration(time_left)));
+        countdown.wait(time_left.min(CLOCK_INTERVAL)).await?;
     }
 }
 
@@ -286,9 +286,9 @@ async fn wait_for_list(
     if schedule.wait_for_file.is_none() {
         return Ok(Ok(occurrence));
     }
-    let list = occurrence_list_path(&context.profiles(), &args.file, args.gateway.as_deref(), &occurrence)?;
+    let list = find_occurrence_list_path(&context.profiles(), &args.file, args.gateway.as_deref(), &occurrence)?;
     let now = Timestamp::now();
-    let mut waiting = match ListStart::of_occurrence(schedule, occurrence.clone(), list, now) {
+    let mut waiting = match ListStart::determine(schedule, occurrence.clone(), list, now) {
         ListStart::Now => return Ok(Ok(occurrence)),
         ListStart::TooLate => return Ok(Err(describe_missed_occurrence(&occurrence, 0, now))),
         ListStart::Awaits(waiting) => waiting,
@@ -348,7 +348,7 @@ impl<'a> Countdown<'a> {
         self.bar.suspend(|| self.output.print_note(note));
     }
 
-    /// Waits for this long.
+    /// Waits for `time`.
     ///
     /// # Errors
     /// If a signal interrupts the wait.
@@ -356,7 +356,7 @@ impl<'a> Countdown<'a> {
         tokio::select! {
             () = tokio::time::sleep(time) => Ok(()),
             signal = self.interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => {
-                let signal = signal.ok().and_then(|interrupt| interrupt.signal()).unwrap_or(2);
+                let signal = signal.ok().and_then(|interrupt| interrupt.signal()).unwrap_or(process::SIGINT);
                 Err(Error::Interrupted { signal, phase: RunPhase::Preparing }.into())
             }
         }
@@ -375,13 +375,13 @@ async fn dry_run_campaign(context: &Context, inputs: Arc<Inputs>, args: &RunArgs
         (context.state_folder()?, context.profiles(), context.open_existing_ledger().await?);
     let inputs = context.fetch_list(inputs, true, ledger.as_deref()).await?;
     let files = ProtectedFiles { state: &state, profiles: &profiles };
-    let waiting = context.output.show_spinner("Reading the list…");
-    let dry = campaign_runs::dry_run(&inputs, ledger.as_deref(), files, accept_changes, &context.observer).await?;
-    drop(waiting);
-    let (campaign, survey) = (&inputs.campaign, &dry.survey.survey);
+    let spinner = context.output.show_spinner("Reading the list…");
+    let dry_run = campaign_runs::dry_run(&inputs, ledger.as_deref(), files, accept_changes, &context.observer).await?;
+    drop(spinner);
+    let (campaign, survey) = (&inputs.campaign, &dry_run.survey.survey);
     let exit = if survey.count_by_state().get(RowState::Invalid) > 0 { REJECTIONS } else { SUCCESS };
     let rows = survey.planned_rows();
-    let findings = dry.survey.warnings(&inputs, RunStart::At(Timestamp::now()));
+    let findings = dry_run.survey.warnings(&inputs, RunStart::At(Timestamp::now()));
     // A rehearsal ignores windows and deadlines.
     if inputs.destination.is_live() && findings.iter().any(Finding::is_error) {
         return Err(Error::Findings(findings).into());
@@ -394,7 +394,7 @@ async fn dry_run_campaign(context: &Context, inputs: Arc<Inputs>, args: &RunArgs
     notes.extend(
         describe_variants(&campaign.brief, survey, &rows).map(|variant_counts| format!("variants: {variant_counts}")),
     );
-    if let (Some(profile), Some(cost)) = (inputs.destination.profile(), dry.survey.compute_cost(&inputs, &rows)) {
+    if let (Some(profile), Some(cost)) = (inputs.destination.profile(), dry_run.survey.compute_cost(&inputs, &rows)) {
         notes.push(format!("a run {}", describe_cost(&cost, profile.currency.as_deref())));
     }
     let next = match survey.count_planned() {
@@ -406,7 +406,7 @@ async fn dry_run_campaign(context: &Context, inputs: Arc<Inputs>, args: &RunArgs
         time: began.elapsed(),
         how: "dry run",
         tone: if exit == SUCCESS { Tone::Good } else { Tone::Caution },
-        results: Some(dry.results.display().to_string()),
+        results: Some(dry_run.results.display().to_string()),
         notes,
         next: context.output.command(next),
         ..RunSummary::without_sending(&campaign.brief, survey)
@@ -458,10 +458,10 @@ fn name_first_row(rows: &RoaringBitmap) -> String {
     format!("{} {}", choose_plural(rows.len(), "row", "first in row"), rows.min().unwrap_or_default())
 }
 
-/// Describes the number of recipients of these rows for each variant. Returns `None` if the campaign has no variants.
+/// Describes how many of the rows get each variant. Returns `None` if the campaign has no variants.
 pub(crate) fn describe_variants(brief: &CampaignBrief, survey: &Survey, rows: &RoaringBitmap) -> Option<String> {
     let arm_sizes = |arm: usize| survey.by_size.iter().filter(move |(size, _)| size.arm == arm);
-    let number = |arm: usize| arm_sizes(arm).map(|(_, sized)| sized.intersection_len(rows)).sum();
+    let number = |arm: usize| arm_sizes(arm).map(|(_, arm_rows)| arm_rows.intersection_len(rows)).sum();
     let arms = brief.list_arms().into_iter().enumerate();
     let arm_counts = arms.filter_map(|(index, arm)| Some(format!("{} {}", format_thousands(number(index)), arm.name?)));
     let arm_counts: Vec<String> = arm_counts.collect();

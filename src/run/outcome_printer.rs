@@ -1,4 +1,4 @@
-//! Prints the outcome of a command that sent a campaign: its summary, notes, the next command and the exit code.
+//! Outcome of a command that sent a campaign, as text or JSON: summary, notes, the next command and the exit code.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ pub(super) struct OutcomePrinter<'a> {
     /// The gateway of `--gateway`, which replaces the campaign's.
     pub(super) gateway: Option<&'a str>,
     /// The names of the live gateways that the summary can suggest.
-    pub(super) live: Vec<String>,
+    pub(super) live_gateways: Vec<String>,
 }
 
 impl OutcomePrinter<'_> {
@@ -49,7 +49,7 @@ impl OutcomePrinter<'_> {
             RunOutcome::Ended(ended) => ended.kept.clone(),
             RunOutcome::NothingLeft(_) => None,
         };
-        let last = match outcome {
+        let (last_code, last_summary) = match outcome {
             RunOutcome::Ended(mut ended) => {
                 summaries.extend(ended.earlier.take().map(|earlier| self.summarize_ended_run(*earlier, is_real_time)));
                 self.summarize_ended_run(*ended, is_real_time)
@@ -60,18 +60,18 @@ impl OutcomePrinter<'_> {
                 (exit::exit_code_without_run(&nothing), self.summarize_nothing_left(&nothing))
             }
         };
-        for (_, earlier) in summaries.iter_mut().filter(|(_, earlier)| earlier.results == last.1.results) {
+        for (_, earlier) in summaries.iter_mut().filter(|(_, earlier)| earlier.results == last_summary.results) {
             self.note_replaced_results(earlier, backup.as_ref());
         }
-        let code = summaries.iter().map(|(code, _)| *code).fold(last.0, exit::more_severe_code);
+        let code = summaries.iter().map(|(code, _)| *code).fold(last_code, exit::more_severe_code);
         if self.output.json {
-            let mut object = summary_json(&last.1, code);
+            let mut object = summary_json(&last_summary, code);
             if let Some((code, earlier)) = summaries.pop() {
                 object["earlier"] = summary_json(&earlier, code);
             }
             self.output.print_object(&object);
         } else {
-            summaries.push(last);
+            summaries.push((last_code, last_summary));
             let mut text = StyledText::new();
             summaries.iter().for_each(|(_, summary)| text.extend(summary.render_text()));
             self.output.print_done(text, code);
@@ -124,11 +124,11 @@ impl OutcomePrinter<'_> {
             time,
             results,
             played,
-            not_begun_error: not_begun,
+            not_begun_error,
             ..
         } = ended;
         let mut later = Value::Null;
-        if let Some(error) = not_begun {
+        if let Some(error) = not_begun_error {
             let explanation = self.output.explain_error(&error);
             let how = if explanation.exit == exit::INVALID { "did not start" } else { "did not finish" };
             notes.push(format!("the current edition {how}: {}", explanation.to_single_line()));
@@ -227,12 +227,12 @@ impl OutcomePrinter<'_> {
     /// Describes how to send another message to the recipients.
     fn describe_another_round(&self, recipients: u64) -> String {
         let again = send_arguments(&self.inputs.campaign, self.gateway);
-        let another = match self.inputs.campaign.brief.edition {
+        let edition_advice = match self.inputs.campaign.brief.edition {
             None => "give the campaign an `edition`, for example `edition: \"{{ today }}\"`",
             Some(_) => "change the campaign's `edition`, or, if it contains the date, wait until the next day",
         };
         let again = self.output.command(format!("{again} --again {recipients}"));
-        format!("to send a new mailing, {another}; to send this message to all recipients again: {again}")
+        format!("to send a new mailing, {edition_advice}; to send this message to all recipients again: {again}")
     }
 
     /// Describes a run with rows in doubt, and also returns the command that resolves these rows.
@@ -244,11 +244,13 @@ impl OutcomePrinter<'_> {
 
     /// Collects the notes about an ended run.
     fn collect_notes(&self, ended: &EndedRun, is_real_time: bool) -> Vec<String> {
+        /// The number of errors that the notes show.
+        const SHOWN_ERRORS: usize = 5;
         let (output, mut notes, EndedRun { run, counts, .. }) = (self.output, Vec::new(), ended);
         let rejected: u64 = ended.errors.most_frequent(usize::MAX).map(|(_, count)| count).sum();
         // The counts cover the whole run, to which earlier commands might have contributed.
         let scope = if rejected < counts.get(RowState::Rejected) { " this time" } else { "" };
-        for (error, count) in ended.errors.most_frequent(5) {
+        for (error, count) in ended.errors.most_frequent(SHOWN_ERRORS) {
             notes.push(format!("{} rejected{scope}: {error}", format_thousands(count)));
         }
         let opted_out = if run.live { ended.skipped_opt_outs } else { ended.opted_out };
@@ -260,11 +262,11 @@ impl OutcomePrinter<'_> {
             });
         }
         notes.extend(ended.deviations.counts().map(|(deviation, count)| describe_deviation(deviation, count)));
-        let (name, doubt) = (run.name(), counts.get(RowState::InDoubt));
+        let (name, in_doubt) = (run.name(), counts.get(RowState::InDoubt));
         let resolve = output.suggest_for_run(&name, &NextStep::Decide);
-        if doubt > 0 {
-            let (rows, are) = (format_count(doubt, "row"), choose_plural(doubt, "is", "are"));
-            let messages = choose_plural(doubt, "the message, so it is", "the messages, so they are");
+        if in_doubt > 0 {
+            let (rows, are) = (format_count(in_doubt, "row"), choose_plural(in_doubt, "is", "are"));
+            let messages = choose_plural(in_doubt, "the message, so it is", "the messages, so they are");
             notes.push(format!(
                 "{rows} {are} in doubt: the gateway might or might not have accepted {messages} not sent again. The \
                  results show the reason for each row"
@@ -334,12 +336,12 @@ impl OutcomePrinter<'_> {
     /// Describes how to send a rehearsed campaign: through a configured live gateway, or through a new gateway.
     fn describe_going_live(&self) -> String {
         let path = shell_path(&self.inputs.campaign.file);
-        if self.inputs.campaign.schedule.is_some() && self.live.contains(&self.inputs.own_gateway) {
+        if self.inputs.campaign.schedule.is_some() && self.live_gateways.contains(&self.inputs.own_gateway) {
             return schedule::activation_command(&self.inputs.campaign.file, &self.output.options);
         }
-        match self.live.as_slice() {
+        match self.live_gateways.as_slice() {
             [] => self.output.command(format!("gateway add {LIVE_GATEWAY} --for {path}")),
-            [one] => self.output.command(send_arguments(&self.inputs.campaign, Some(one))),
+            [gateway] => self.output.command(send_arguments(&self.inputs.campaign, Some(gateway))),
             several => {
                 let live = self.output.command(send_arguments(&self.inputs.campaign, Some("NAME")));
                 format!("{live}, where NAME is {}", join_alternatives(several.iter().map(String::as_str)))
@@ -438,6 +440,7 @@ enum StatusSource {
     Polling,
 }
 
+/// The source of the delivery status of a run. `None` in a rehearsal, without open messages, or if receipts are off.
 fn status_source(inputs: &Inputs, run: &Run, counts: &StateCounts) -> Option<StatusSource> {
     let is_open = counts.get(RowState::Accepted) + counts.get(RowState::Queued) > 0;
     let receipts = inputs.campaign.receipts;
@@ -481,9 +484,9 @@ fn describe_sandbox(counts: &Counts) -> Vec<String> {
     for (channel, tally) in &counts.channels {
         let ChannelTally { delivered, read, replied, failed, spent } = *tally;
         // The sandbox also counts read messages as delivered, and messages with a reply as read.
-        let among = join_counts(&[(read, "read"), (replied, "answered")]);
-        let among = if among.is_empty() { among } else { format!(" ({among})") };
-        let delivered = (delivered > 0).then(|| format!("{} delivered{among}", format_thousands(delivered)));
+        let details = join_counts(&[(read, "read"), (replied, "answered")]);
+        let details = if details.is_empty() { details } else { format!(" ({details})") };
+        let delivered = (delivered > 0).then(|| format!("{} delivered{details}", format_thousands(delivered)));
         let failed = Some(join_counts(&[(failed, "not delivered")])).filter(|failed| !failed.is_empty());
         let parts: Vec<String> = delivered.into_iter().chain(failed).collect();
         lines.push(format!("{channel}: {} · {} {currency}", parts.join(", "), spent.trim_decimals()));
@@ -497,8 +500,8 @@ fn describe_sandbox(counts: &Counts) -> Vec<String> {
     lines
 }
 
-/// Joins counts with their nouns, without zeros.
+/// Joins counts with their labels, without zeros.
 fn join_counts(counts: &[(u64, &str)]) -> String {
     let counts = counts.iter().filter(|(count, _)| *count > 0);
-    counts.map(|(count, what)| format!("{} {what}", format_thousands(*count))).collect::<Vec<_>>().join(", ")
+    counts.map(|(count, label)| format!("{} {label}", format_thousands(*count))).collect::<Vec<_>>().join(", ")
 }

@@ -134,14 +134,14 @@ impl RunSummary {
     /// The summary as text. The last line is the next step.
     pub(super) fn render_text(&self) -> StyledText {
         let name = self.run.as_deref().unwrap_or(&self.campaign);
-        let place = if self.rehearsal { "rehearsal in the built-in sandbox" } else { &self.gateway };
+        let destination = if self.rehearsal { "rehearsal in the built-in sandbox" } else { &self.gateway };
         let how = self.tone.tone_span(self.how);
         let mut text = StyledText::from(StyledLine::new([
             self.tone.mark_span(),
             strong(name),
             plain(" "),
             how,
-            dim(format!(" · {place}, {}", self.endpoint)),
+            dim(format!(" · {destination}, {}", self.endpoint)),
         ]));
         if let Some(why) = &self.why {
             text.add_line(2, [self.tone.tone_span(why)]);
@@ -167,7 +167,7 @@ impl RunSummary {
 }
 
 impl Tone {
-    /// The tone of a run with this stop reason and these counts.
+    /// Derives the tone of a run from its stop reason and its counts.
     pub(super) fn for_run(stop: Option<StopKind>, counts: &StateCounts) -> Self {
         let any = |states: &[RowState]| states.iter().any(|state| counts.get(*state) > 0);
         match stop {

@@ -222,7 +222,7 @@ fn rehearsal_with_wrong_numbers_suggests_a_correction() {
 fn host_of_an_added_gateway_is_trusted() {
     let folder = Folder::new(true);
     for host in ["https://first.invalid", "https://second.invalid"] {
-        // The first case has no profiles yet.
+        // In the first case, the file does not exist yet.
         let _ = fs::remove_file(folder.path("gateways.yaml"));
         let add =
             ["gateway", "add", "main", "--base-url", host, "--rate", "1/s", "--key-env", KEY_VARIABLE, "--offline"];

@@ -64,7 +64,7 @@ fn template_is_created_and_deleted_with_contract_fields() {
 }
 
 #[test]
-fn unexecuted_change_is_never_reported_as_done() {
+fn unexecuted_template_change_is_never_reported_as_done() {
     for (answer, code, words) in [
         (Answer::items(|operation| rejected(operation, "Wrong name")), 3, "`Wrong name`"),
         (Answer::items(|_| json!({ "success": true, "data": { "deleted": 0 } })), 3, "deleted nothing"),
@@ -79,7 +79,7 @@ fn unexecuted_change_is_never_reported_as_done() {
 }
 
 #[test]
-fn change_without_an_answer_is_not_repeated() {
+fn template_change_without_an_answer_is_not_repeated() {
     let create = ["gateway", "templates", "create", "Sale", "--text", "Hi"];
     let delete = ["gateway", "viber-templates", "delete", "3", "--text", "Hi"];
     for (arguments, list) in [(&create[..], "templates list"), (&delete, "viber-templates list")] {

@@ -35,7 +35,7 @@ fn request_is_never_repeated_on_any_connection() {
 }
 
 #[test]
-fn connection_closed_before_the_request_loses_nothing() {
+fn connection_closed_after_an_answer_loses_no_rows() {
     let close_after_answer = script(|wire| {
         let request = wire.read()?;
         // The answer promises to keep the connection open, but the gateway closes it.

@@ -25,7 +25,7 @@ fn three_doubtful_envelopes_in_a_row_stop_the_run() {
 }
 
 #[test]
-fn campaign_sets_the_limit_of_doubtful_envelopes() {
+fn campaign_can_change_the_limit_on_doubtful_envelopes() {
     let gateway = Gateway::answering([Answer::CloseRead]);
     let sale = in_envelopes_of_four().delivery("stop_after: { doubtful_envelopes: 1 }").through(&gateway).write();
     sale.run(&[]).exits(5);

@@ -6,7 +6,7 @@ use crate::support::{Answer, Gateway, Request, accepted, campaign, phone};
 
 use super::{assert_outcomes_are_final, check_cases, in_envelopes_of_four, states};
 
-/// Answers any request with an item for each operation, and this `success` at the top.
+/// Answers any request with an item for each operation, and this `success` value at the top level.
 fn items_with_success(success: Value) -> Answer {
     Answer::from_request(move |request| json!({ "success": success, "data": items(request) }))
 }

@@ -8,7 +8,7 @@ use crate::support::{Answer, Gateway, accepted, phone, rejected};
 
 use super::{assert_outcomes_are_final, check_cases, in_envelopes_of_four, states};
 
-/// All items as in the contract, with a change.
+/// An answer that accepts every operation, with a change to its items.
 fn changed_items(change: impl Fn(&mut Vec<Value>) + Send + Sync + 'static) -> Answer {
     Answer::from_request(move |request| {
         let mut items = request.operations().iter().map(accepted).collect();
@@ -17,7 +17,7 @@ fn changed_items(change: impl Fn(&mut Vec<Value>) + Send + Sync + 'static) -> An
     })
 }
 
-/// All items, with a change in the payload of the second one, for row 4.
+/// An answer that accepts every operation, with a change to its second item, which is for row 4.
 fn changed_second_item(change: impl Fn(&mut Value) + Send + Sync + 'static) -> Answer {
     changed_items(move |items| change(&mut items[1]))
 }
@@ -116,7 +116,7 @@ fn one_rejected_message_does_not_affect_the_others() {
 }
 
 #[test]
-fn empty_account_stops_the_run_after_the_envelope_is_settled() {
+fn insufficient_balance_stops_the_run_after_its_envelope() {
     let poor = changed_items(|items| {
         for item in &mut items[2..] {
             *item = json!({ "success": false, "error": "Not enough money" });
@@ -130,7 +130,7 @@ fn empty_account_stops_the_run_after_the_envelope_is_settled() {
 }
 
 #[test]
-fn status_exits_like_a_run_that_stopped_at_its_last_message() {
+fn status_exits_5_if_the_run_stopped_at_its_last_message() {
     let poor = changed_items(|items| items[2] = json!({ "success": false, "error": "Not enough money" }));
     let gateway = Gateway::answering([Answer::Accept, poor]);
     let sale = in_envelopes_of_four().to(4).through(&gateway).write();
@@ -141,7 +141,7 @@ fn status_exits_like_a_run_that_stopped_at_its_last_message() {
 }
 
 #[test]
-fn run_stops_at_a_number_or_share_of_rejections() {
+fn too_many_rejections_stop_a_run_without_keep_going() {
     let every_third = Answer::items(|operation| match operation["phone"].as_u64() {
         Some(phone) if phone % 3 == 0 => rejected(operation, "No route"),
         _ => accepted(operation),

@@ -16,7 +16,6 @@ use crate::support::{Reachable, Request, accepted};
 /// The script of one connection.
 type Script = dyn Fn(&Wire<'_>) -> io::Result<()> + Send + Sync;
 
-/// Builds a script.
 pub(crate) fn script(play: impl Fn(&Wire<'_>) -> io::Result<()> + Send + Sync + 'static) -> Arc<Script> {
     Arc::new(play)
 }
@@ -51,7 +50,6 @@ pub(crate) struct Wire<'g> {
 }
 
 impl ScriptedGateway {
-    /// Starts the gateway.
     pub(crate) fn start(scripts: Vec<Arc<Script>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address");
@@ -76,7 +74,7 @@ impl ScriptedGateway {
         Self { address, records, listener_thread: Some(listener_thread) }
     }
 
-    /// The number of connections made.
+    /// The number of connections accepted so far.
     pub(crate) fn connections(&self) -> usize {
         self.records.connections.load(Ordering::SeqCst)
     }

@@ -42,7 +42,7 @@ fn assert_results_match_messages(gateway: &ScriptedGateway, sale: &Folder) {
     }
 }
 
-/// Accepts all messages, answers with the bytes that `bytes` makes of the answer body, and ends the answer.
+/// Accepts all messages, and sends the bytes that `bytes` builds from the answer body. Then closes the sending side.
 fn play_answer(wire: &Wire<'_>, bytes: impl Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {
     let request = wire.read()?;
     wire.write(&bytes(&body(&request)))?;
@@ -257,7 +257,7 @@ fn second_answer_in_a_packet_is_not_used_for_the_next_envelope() {
 #[test]
 fn answer_sent_before_reading_the_body_is_valid() {
     let early = script(|wire: &Wire<'_>| {
-        // The head has arrived, and the rest is not read.
+        // Wait for the first byte, and answer without reading the request.
         wire.stream.peek(&mut [0])?;
         wire.write(&answer(OK, &["Connection: close"], br#"{"success":false,"error":"Invalid message type"}"#))?;
         wire.wait_for_disconnect()

@@ -8,7 +8,7 @@ use crate::support::{Answer, Draft, Folder, Gateway, Process, accepted, campaign
 
 const PRICES: &str = "prices: { sms: 0.80 }";
 
-/// A campaign to ten recipients, each message one part for 0.80.
+/// A campaign to ten recipients. Each message is one SMS part and costs 0.80.
 fn ten_recipients(gateway: &Gateway, limits: &str) -> Draft {
     campaign().to(10).through(gateway).profile(PRICES).top(&format!("limits: {{ {limits} }}"))
 }
@@ -21,7 +21,7 @@ fn add_second_account(sale: &Folder) {
 }
 
 #[test]
-fn run_stops_at_its_limit_and_resumes_when_more_is_allowed() {
+fn run_stops_at_its_budget_and_resumes_after_an_increase() {
     for (limits, more, word) in [
         ("recipients: 4", "recipients: 7", "reached its `limits.recipients` of 4"),
         ("cost: 3.99", "cost: 5.60", "has used 3.20 of its `limits.cost` of 3.99"),
@@ -60,7 +60,7 @@ fn cost_counts_the_most_expensive_channel_and_every_sms_part() {
     let channels = "  - viber: { signature: OlenaCo, message: \"{{ text }}\" }\n  - sms: { signature: OlenaCo, message: \"{{ text }}\" }";
     let draft = campaign().channels(channels).with_list(&list).through(&gateway);
     let sale = draft.profile("prices: { sms: 0.80, viber: 1 }").top("limits: { cost: 3.6 }").write();
-    // 1.00 for Viber, 1.60 for two SMS parts, 1.00 for Viber.
+    // The three messages cost 1.00 (Viber), 1.60 (an SMS of two parts) and 1.00 (Viber).
     assert_eq!(stop_summary(&sale.run(&["--json"]).exits(5)), ("budget".to_owned(), 3, 1));
     assert_eq!(gateway.phones(), [2, 3, 4].map(phone));
 }
@@ -184,7 +184,7 @@ fn list_over_a_limit_causes_a_warning_and_stops_a_rehearsal() {
 }
 
 #[test]
-fn over_limits_warning_counts_what_the_edition_has_used() {
+fn over_limits_warning_counts_earlier_messages_of_the_edition() {
     let gateway = Gateway::accepting();
     let sale = ten_recipients(&gateway, "recipients: 7, cost: 6.00").write();
     sale.run(&["--limit", "3"]).exits(0);

@@ -28,7 +28,7 @@ fn capped_recipient_is_skipped_and_reported_by_every_command() {
     assert_eq!(gateway.phones()[4..], (6..12).map(phone).collect::<Vec<_>>());
     let results = std::fs::read_to_string(sale.path("results/news.csv")).expect("results");
     assert_eq!(results.matches(",cap,").count(), 4, "{results}");
-    // Each recipient has one message by now. A higher cap allows one more.
+    // Each recipient now has one message. A higher cap allows one more.
     let again = write_other_campaign(&sale, "again", "cap: 2/7d");
     sale.campaign(&["run", &again]).exits(0);
     assert_eq!(gateway.phones().len(), 20);
@@ -120,7 +120,7 @@ fn caps_count_messages_in_doubt_but_not_rejected_ones() {
     let news = write_other_campaign(&sale, "news", "cap: 1/7d");
     let report = sale.campaign(&["run", &news, "--json"]).exits(0).json();
     assert_eq!(report["sent"], json!(refused));
-    // A retry of the rejected messages comes too late, because every recipient has a message by now.
+    // A retry sends nothing, because every recipient already has a message.
     sale.replace("sale.yaml", "delivery:\n", "delivery:\n  cap: 1/7d\n");
     sale.campaign(&["retry", "sale"]).exits(3);
     // A rejected row that the cap skips keeps its state.
@@ -143,7 +143,7 @@ fn caps_count_messages_in_doubt_but_not_rejected_ones() {
 }
 
 #[test]
-fn invalid_cap_is_refused_and_rehearsals_do_not_count() {
+fn invalid_cap_is_refused_and_rehearsals_use_up_no_cap() {
     let gateway = Gateway::accepting();
     for wrong in ["2", "0/7d", "2/7", "often/7d", "2/900d"] {
         let sale = ten_recipients(&gateway).delivery(&format!("cap: {wrong}")).write();
@@ -158,7 +158,7 @@ fn invalid_cap_is_refused_and_rehearsals_do_not_count() {
 }
 
 #[test]
-fn again_is_not_suggested_for_capped_recipients() {
+fn again_option_is_not_suggested_for_capped_recipients() {
     let gateway = Gateway::accepting();
     let sale = ten_recipients(&gateway).delivery("cap: 1/7d").write();
     sale.run(&[]).exits(0);
@@ -178,7 +178,7 @@ fn again_is_not_suggested_for_capped_recipients() {
 }
 
 #[test]
-fn cap_counts_several_rows_of_a_number_in_advance() {
+fn cap_applies_to_repeated_numbers_in_checks_and_plans() {
     let gateway = Gateway::accepting();
     let rows: String = [2, 2, 2, 3, 2, 2].map(phone).iter().zip(2..).map(|(to, row)| format!("{to},{row}\n")).collect();
     let draft = campaign().with_list(&format!("phone,name\n{rows}")).through(&gateway);

@@ -41,11 +41,11 @@ fn run_stops_at_the_daily_limit_and_names_the_next_day() {
 }
 
 #[test]
-fn per_day_list_advances_only_on_days_with_messages() {
+fn per_day_limits_advance_only_on_days_with_messages() {
     let _files = in_files();
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let sale = ten_recipients(&gateway, "[1, 2, 3]").write();
-    // No messages were sent on the fourth.
+    // The campaign does not run on 4 March, so the list of limits does not advance on that day.
     for (day, expected) in [("01", 1), ("02", 2), ("03", 3), ("05", 3), ("06", 1)] {
         let output = run(&sale, &clock, &format!("2027-03-{day}T08:00:00Z"));
         assert_eq!(stop_summary(&output).1, expected, "{day}: {}", output.details());

@@ -50,7 +50,7 @@ fn text_at<'t>(yaml: &'t str, finding: &Value) -> &'t str {
 
 #[test]
 fn each_expectation_passes_and_fails_for_the_right_reason() {
-    // An expectation that holds, one that does not, the text at the finding, and the message of the finding.
+    // Each case: an expectation that passes, one that fails, the text at the finding, and the finding's message.
     let table = [
         ("channels: [viber, sms]", "channels: [sms]", "channels:", "the channels are `[viber, sms]`, not `[sms]`"),
         (
@@ -294,7 +294,7 @@ fn failed_expectation_is_located_in_each_of_forty_campaigns() {
     assert_eq!(findings(&sale, &names, 0), [] as [Value; 0]);
     for (file, (yaml, _)) in files.iter().zip(&mut values) {
         let (channels, tests) = yaml.split_once("tests:").expect("tests");
-        // The expectations stay as they were.
+        // Only the messages change, so each expectation fails.
         *yaml = format!("{}tests:{tests}", channels.replace("until Sunday", &format!("None{}", " of it".repeat(40))));
         sale.write(file, yaml);
     }
@@ -386,7 +386,7 @@ fn tests_use_a_stable_sample_of_the_list() {
 }
 
 #[test]
-fn tests_only_needs_no_list_prices_or_ledger() {
+fn tests_only_check_needs_no_list_prices_or_ledger() {
     let sale = folder(&format!(
         "{}  - name: given\n    given: {GOLD}\n    expect: {{ max_cost: 0.50, sms: {{ contains: [\"-10%\"] }} }}\n  \
          - name: each\n    each: 5\n    expect: {{ channels: [viber, sms] }}\n",

@@ -1,4 +1,4 @@
-//! Texts that cannot be filled with the cells of some rows.
+//! Message texts that cannot be rendered for some rows.
 
 use crate::support::{Gateway, campaign, phone};
 
@@ -46,7 +46,7 @@ fn text_that_fails_for_every_row_is_an_error_and_sends_nothing() {
         "{output:#}"
     );
     sale.campaign(&["run", "sale.yaml", "--no-wait"]).exits(2);
-    // One row whose text can be rendered is enough.
+    // If the text can be rendered for at least one row, `check` passes.
     sale.write("sale.csv", &format!("{list}{},Maria,2000\n", phone(4)));
     sale.campaign(&["check", "sale.yaml"]).exits(0);
 }
@@ -69,7 +69,7 @@ fn converted_cell_or_row_number_can_be_compared() {
 }
 
 #[test]
-fn number_set_by_another_text_can_be_compared() {
+fn number_converted_by_an_including_text_can_be_compared() {
     let list = format!("phone,name,discount\n{},Olena,5\n{},Taras,7\n", phone(2), phone(3));
     let channel = "  - sms: { signature: OlenaCo, message: { file: sale.txt } }";
     let sale = campaign().with_list(&list).channels(channel).write();
@@ -92,7 +92,7 @@ fn suggested_where_condition_excludes_empty_cells() {
 }
 
 #[test]
-fn unmatched_cell_is_not_reported_for_invalid_numbers() {
+fn cells_of_invalid_rows_count_when_texts_are_matched() {
     let list = format!("phone,language\n{},de\n12,uk\n13,uk\n", phone(2));
     let channel = "  - sms: { signature: OlenaCo, message: { by: language, texts: { uk: uk.txt, en: en.txt } } }";
     let sale = campaign().with_list(&list).channels(channel).recipients("max_invalid: 90%").write();

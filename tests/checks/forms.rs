@@ -98,11 +98,11 @@ fn sarif_log_is_valid_and_has_findings_from_all_files() {
 }
 
 #[test]
-fn sarif_log_has_one_version_with_all_checks_or_only_tests() {
+fn sarif_log_has_a_single_version_member() {
     let sale = folder_with_findings();
     for options in [&["--tests-only"][..], &[]] {
         let output = sale.campaign(&[&["check", "fine.yaml", "--format", "sarif"][..], options].concat());
-        // A JSON parser would accept a second version.
+        // A JSON parser would accept a duplicate member.
         assert_eq!(output.stdout.matches("\"version\":").count(), 1, "{}", output.details());
         assert_eq!(output.json()["version"], "2.1.0");
     }

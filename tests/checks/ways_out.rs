@@ -1,4 +1,4 @@
-//! Rules about how recipients can opt out.
+//! Findings about marketing messages without a working way to opt out.
 
 use crate::examples::{empty, files, repository, with_examples};
 use crate::support::{Folder, campaign, live};

@@ -1,4 +1,4 @@
-//! Colours and line widths: each stream chooses its own, and no meaning depends on a colour.
+//! Colours and line widths, chosen separately for each output stream. No meaning depends on a colour.
 
 use crate::support::{Folder, Gateway, Process, Terminal, campaign, until};
 
@@ -25,7 +25,7 @@ fn run_on_terminal(sale: &Folder, arguments: &[&str], variables: &[(&str, &str)]
 }
 
 #[test]
-fn terminal_has_colours_unless_they_are_switched_off() {
+fn terminal_output_has_colours_unless_they_are_switched_off() {
     let sale = finished_campaign();
     let coloured = run_on_terminal(&sale, &["status", "sale"], &[]);
     assert!(coloured.contains("\u{1b}[32m✓ finished\u{1b}[0m"), "{coloured:?}");
@@ -43,7 +43,7 @@ fn terminal_has_colours_unless_they_are_switched_off() {
 }
 
 #[test]
-fn pipe_has_no_colours_unless_they_are_forced() {
+fn piped_output_has_no_colours_unless_they_are_forced() {
     let sale = finished_campaign();
     let piped = |arguments: &[&str], variables: &[(&str, &str)]| {
         let mut command = sale.command(arguments);

@@ -70,7 +70,7 @@ fn existing_command_is_suggested_for_an_unknown_command() {
 }
 
 #[test]
-fn guessed_commands_send_nothing() {
+fn guessed_command_names_are_refused_and_send_nothing() {
     let sale = campaign().write();
     for guess in ["send", "start", "resume", "go", "launch"] {
         sale.campaign(&[guess, "sale.yaml", "--yes"]).exits(2);

@@ -1,4 +1,4 @@
-//! `--json` output: one object for every exit.
+//! `--json` output: one object, however the command ends.
 
 use serde_json::{Value, json};
 
@@ -158,7 +158,7 @@ fn printed_results_of_a_long_list_are_a_single_object() {
 }
 
 #[test]
-fn invalid_command_line_is_an_error_without_usage() {
+fn invalid_command_line_gives_a_json_error_without_usage() {
     let sale = campaign().write();
     let refused = expect_one_object(&sale, &["run", "--json"]);
     let error = refused["error"].as_str().expect("an error");

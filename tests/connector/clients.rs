@@ -14,7 +14,7 @@ fn rmcp_http_client_calls_tools_in_both_lifecycle_modes() {
     let sandbox = SandboxProcess::start();
     let connector = Connector::for_gateway(&sandbox);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    // The `rmcp` client uses the crypto provider of its process.
+    // The `rmcp` client uses the default crypto provider of the process.
     rustls::crypto::ring::default_provider().install_default().expect("the first provider of this process");
     for lifecycle in [
         ClientLifecycleMode::Initialize,

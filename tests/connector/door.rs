@@ -8,7 +8,7 @@ use crate::support::Gateway;
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
 #[test]
-fn health_has_three_fields_and_needs_no_key() {
+fn health_response_has_three_fields_and_needs_no_key() {
     let gateway = Gateway::accepting();
     let connector = Connector::for_gateway(&gateway);
     let answer = connector.ask("GET /health", &[], "");

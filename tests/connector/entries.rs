@@ -29,7 +29,7 @@ fn each_client_gets_its_own_entry_format_and_variable() {
     }
     let output = folder.campaign(&["connector", "--print-config", "--client", "vscode"]).exits(0);
     let file: Value = serde_json::from_str(&output.stdout).expect("JSON");
-    // The entry asks for the variable without echoing what is typed.
+    // `password` makes the editor hide the key while the user types it.
     assert_eq!((&file["inputs"][0]["id"], &file["inputs"][0]["password"]), (&json!("campaign-key"), &json!(true)));
 }
 

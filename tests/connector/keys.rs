@@ -54,7 +54,7 @@ fn refused_key_creates_no_row_and_uses_no_quota() {
         }
         assert_eq!(gateway.requests().len(), 1, "the key was checked once");
         assert_eq!(runs(&connector.folder), json!([]));
-        // The same message with the same `id`, and a lookup, from a caller with an accepted key.
+        // A caller with an accepted key can send the same message with the same `id`, and look up the number.
         let [(sms, message), _, _, _, (lookup, number), _] = calls();
         assert_eq!(parse_result(&connector.call(lookup, &number))["phone"], PHONE.to_string());
         let answer = parse_result(&connector.call(sms, &message));

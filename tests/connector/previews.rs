@@ -1,4 +1,4 @@
-//! Previews of unconfirmed calls: they name every problem of the confirmed call and use up no limit.
+//! Previews of unconfirmed calls: they name every problem of the confirmed call, and do not count towards limits.
 
 use serde_json::{Value, json};
 

@@ -117,7 +117,7 @@ fn invalid_request_gets_the_expected_code_and_status() {
             assert_eq!(error["error"]["data"]["supported"][0], MODERN);
         }
     }
-    // For an unreadable message, the old revisions answer with a null identifier and the new one with none.
+    // For an unreadable message, the error has a null `id` in the old revisions, and no `id` in the new one.
     assert_eq!(connector.post(&[], "{").json().get("id"), Some(&Value::Null));
     assert_eq!(connector.post(&[("MCP-Protocol-Version", MODERN)], "{").json().get("id"), None);
 }

@@ -221,7 +221,7 @@ fn same_message_is_sent_to_a_number_twice_only_on_request() {
     assert_eq!((&first["accepted"], &first["id"]), (&json!(true), &json!(4711)));
     let (code, error) = parse_error(&connector.call("send_sms", &sms()));
     assert_eq!((code, &error["retryable"]), (json!("repeated"), &json!(false)));
-    // An identifier belongs to one message, even if the caller wants a second one.
+    // An identifier belongs to one message, even if the caller asks to repeat the message.
     let again = with_members(&sms(), json!({ "repeat": true }));
     let (code, error) = parse_error(&connector.call("send_sms", &with_members(&again, json!({ "id": 4711 }))));
     assert_eq!((code, &error["id"]), (json!("id_taken"), &json!(4711)));

@@ -1,4 +1,4 @@
-//! Consent: marketing reaches only recipients who agreed, whatever the command, and the evidence outlives the list.
+//! Consent to marketing: required by every command that sends, and recorded as evidence that outlives the list.
 
 mod evidence;
 mod required;
@@ -17,7 +17,7 @@ fn days_ago(days: i64) -> String {
     today.checked_sub(days.days()).expect("a day").to_string()
 }
 
-/// A list whose rows from 2 have these consents, each `ANSWER DATE`.
+/// A list with a row for each of these consents, from row 2. Each consent is written as `ANSWER DATE`.
 fn list_with_consents(consents: &[&str]) -> String {
     let mut list = "phone,name,Згода,Дата згоди,Звідки,Текст\n".to_owned();
     for (row, consent) in (2..).zip(consents) {

@@ -139,7 +139,7 @@ fn consent_file_is_read_again_when_a_run_resumes() {
 }
 
 #[test]
-fn undated_consent_in_a_file_is_reported_with_its_row_there() {
+fn undated_consent_is_reported_with_its_row_in_the_consent_file() {
     let (gateway, today) = (Gateway::accepting(), days_ago(0));
     let consents = "consent: { file: consents.csv, at: since }";
     let sale = campaign().to(4).recipients(consents).top("consent: required").through(&gateway).write();

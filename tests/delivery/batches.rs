@@ -39,7 +39,7 @@ fn resumed_run_begins_with_another_warm_up() {
 }
 
 #[test]
-fn wrong_signature_stops_the_run_after_four_messages() {
+fn rejected_sender_name_stops_the_run_after_four_messages() {
     let gateway =
         Gateway::always(Answer::items(|operation| crate::support::rejected(operation, "Error in Alpha-name")));
     let sale = campaign().to(500).through(&gateway).write();

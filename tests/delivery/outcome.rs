@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::support::{Answer, Gateway, Results, SandboxProcess, accepted, campaign, phone, rejected};
 
-/// The columns before the columns of the list.
+/// The columns of a results file before those of the list.
 const COLUMNS: &str = "row,id,to,state,operation,msg_id,request_id,parts,gateway_status,reason,error,submitted_at,\
                        updated_at,delivered_by,delivered_at,answer,run,delivered_at_is,read_by,message_run,\
                        message_state";

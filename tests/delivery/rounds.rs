@@ -30,7 +30,7 @@ fn already_sent_note_names_the_run_that_sent_the_messages() {
 }
 
 #[test]
-fn guard_works_across_profile_names_and_hosts() {
+fn duplicate_guard_works_across_profile_names_and_hosts() {
     let (gateway, other_host) = (Gateway::accepting(), Gateway::accepting());
     let sale = campaign().to(5).through(&gateway).write();
     sale.run(&["--limit", "2"]).exits(0);

@@ -204,7 +204,7 @@ fn proof_after_a_resend_is_reported_as_a_suspected_duplicate() {
 }
 
 #[test]
-fn proof_before_a_resend_prevents_it() {
+fn proof_that_arrives_before_a_resend_prevents_the_resend() {
     let (gateway, sale) = sale_in_doubt();
     let again = ["resolve", "sale", "--rows", "3-4", "--as", "send-again", "--i-accept-duplicates", "2"];
     sale.campaign(&again).exits(5);

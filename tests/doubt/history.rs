@@ -101,7 +101,7 @@ fn message_is_selected_by_row_or_number() {
 }
 
 #[test]
-fn rows_that_were_never_sent_say_why() {
+fn show_explains_why_a_row_was_never_sent() {
     let gateway = Gateway::accepting();
     let list = format!("phone,name\n{0},A\n{0},B\n12,C\n{1},D\n\n{2},E\n", phone(2), phone(5), phone(7));
     let sale = campaign().with_list(&list).recipients("max_invalid: 50%").through(&gateway).write();

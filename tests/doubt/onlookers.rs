@@ -1,10 +1,10 @@
-//! Commands during a run: readers change nothing, and decisions wait until the run stops.
+//! Commands during a run: read-only commands change nothing, and decisions are refused until the run stops.
 
 use super::{count_commits, ten_recipients};
 use crate::support::{Answer, Gateway, Results, campaign, in_files, phone, until};
 
 #[test]
-fn unfinished_run_can_be_read_but_not_changed_by_others() {
+fn run_in_progress_is_read_only_for_other_processes() {
     let _files = in_files();
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = campaign().to(10).batches_of(4).one_at_a_time().through(&gateway).write();
@@ -41,7 +41,7 @@ fn unfinished_run_can_be_read_but_not_changed_by_others() {
 }
 
 #[test]
-fn resent_message_is_sending_on_every_surface() {
+fn resent_message_is_shown_as_sending_on_every_surface() {
     let script = [Answer::Accept, Answer::CloseRead, Answer::Accept, Answer::Accept, Answer::Held];
     let gateway = Gateway::answering(script);
     let sale = ten_recipients(&gateway).write();

@@ -6,7 +6,7 @@ use crate::support::{Answer, Draft, Folder, Gateway, change_ledger, note_on_fail
 /// Moves the recorded times of envelopes and inquiries this many seconds into the past.
 fn backdate_records(sale: &Folder, seconds: i64) {
     let past = seconds * 1_000_000;
-    // Changed records get no checksum, like records from before checksums existed.
+    // The changed records lose their checksums, so they are treated as records from before checksums existed.
     change_ledger(
         sale,
         &[

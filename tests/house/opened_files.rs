@@ -38,7 +38,7 @@ const WORDS: [&str; 15] = [
     "open_workbook",
 ];
 
-/// Files of these folders that use such words, and what they open. Only `campaign_paths` opens paths that a campaign
+/// Files in `FOLDERS` that use any of `WORDS`, and what they open. Only `campaign_paths` opens paths that a campaign
 /// names.
 const OPENING_FILES: [(&str, &[&str], &str); 25] = [
     ("crates/content/src/audience/decoding/mod.rs", &["fs", "metadata"], "a temporary file without a name"),

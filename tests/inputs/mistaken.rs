@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use crate::support::Folder;
 
-/// The campaigns whose messages are still unclear, with the reason.
+/// The campaigns whose error messages are still unclear, with the reason.
 const UNCLEAR_CAMPAIGNS: [(&str, &str); 0] = [];
-/// The lists whose messages are still unclear, with the reason.
+/// The lists whose error messages are still unclear, with the reason.
 const UNCLEAR_LISTS: [(&str, &str); 0] = [];
 
 /// The owner's intention.
@@ -236,7 +236,7 @@ fn list_problems(case: &Path) -> Vec<String> {
     problems
 }
 
-/// Checks all cases. Cases in the list of unclear ones must fail, so the list only becomes shorter.
+/// Checks all cases. The cases in `unclear` must fail, so that the list can only become shorter.
 fn check_all_cases(kind: &str, unclear: &[(&str, &str)], problems: fn(&Path) -> Vec<String>) {
     let mut wrong = Vec::new();
     for (name, case) in cases(kind) {

@@ -61,7 +61,7 @@ fn compare_with_input(name: &str, folder: impl Fn() -> Folder, arguments: &[&str
     settings.bind(|| insta::assert_snapshot!(name, text));
 }
 
-/// Today at noon. At night, the output would contain another warning.
+/// Noon today in Kyiv. At night, the output would contain another warning.
 #[cfg(target_os = "linux")]
 fn noon_in_kyiv() -> Timestamp {
     let today = Timestamp::now().in_tz("Europe/Kyiv").expect("a time zone").date();

@@ -8,10 +8,11 @@ use vt100::{Cell, Color, Parser};
 /// More lines than any command prints.
 const MAX_LINES: u16 = 400;
 
-/// The lines of a terminal of this width after these bytes. With `show_styles`, the name of each style is shown.
+/// The text on a terminal of this width after it receives `bytes`. With `show_styles`, styled text is marked with the
+/// name of its style.
 pub(crate) fn screen(bytes: &str, columns: u16, show_styles: bool) -> String {
     let size = |number| NonZeroU16::new(number).expect("a size");
-    // At most as many lines as there are line feeds and full lines.
+    // Each line on the terminal ends at a line feed or is full, which limits their number.
     let lines = bytes.matches('\n').count() + bytes.len() / usize::from(columns) + 1;
     let lines = u16::try_from(lines).unwrap_or(MAX_LINES).min(MAX_LINES);
     let mut parser = Parser::new(size(lines), size(columns), 0);

@@ -18,7 +18,7 @@ fn test(sale: &Folder, testers: impl IntoIterator<Item = u64>, options: &[&str])
 }
 
 #[test]
-fn one_suppressed_recipient_blocks_the_whole_test() {
+fn one_suppressed_recipient_blocks_all_test_messages() {
     let gateway = Gateway::accepting();
     let draft = || campaign().recipients("suppress: [stop.csv]").through(&gateway);
     let sale = draft().profile("policy: { suppress: [house.csv] }").write();
@@ -42,7 +42,7 @@ fn one_suppressed_recipient_blocks_the_whole_test() {
 }
 
 #[test]
-fn test_outside_the_window_needs_an_option_or_confirmation() {
+fn test_message_outside_the_window_needs_option_or_confirmation() {
     let gateway = Gateway::accepting();
     let (window, opens) = closed_window("Europe/Kyiv");
     let base = |draft: Draft| draft.top("timezone: Europe/Kyiv").through(&gateway);
@@ -68,7 +68,7 @@ fn test_outside_the_window_needs_an_option_or_confirmation() {
 }
 
 #[test]
-fn tests_of_an_edition_are_limited_to_ten_recipients_in_total() {
+fn test_messages_of_an_edition_reach_at_most_ten_recipients() {
     let gateway = Gateway::accepting();
     let sale = campaign().top("edition: first").through(&gateway).write();
     test(&sale, 0..11, &[]).exits(2).says("11 recipients; the limit is 10").says("run FILE -n 20");
@@ -87,7 +87,7 @@ fn tests_of_an_edition_are_limited_to_ten_recipients_in_total() {
 }
 
 #[test]
-fn rejected_test_does_not_count_towards_the_recipient_limit() {
+fn rejected_test_message_does_not_count_towards_the_limit() {
     let gateway = Gateway::answering([Answer::items(|operation| rejected(operation, "No route"))]);
     let sale = campaign().through(&gateway).write();
     test(&sale, [20], &[]).exits(3);
@@ -96,7 +96,7 @@ fn rejected_test_does_not_count_towards_the_recipient_limit() {
 }
 
 #[test]
-fn tests_above_the_recipient_limit_need_approval() {
+fn test_messages_above_the_recipient_limit_need_approval() {
     for (above, limit) in [(2, 2), (1000, 10)] {
         let gateway = Gateway::accepting();
         let sale = campaign().through(&gateway).write();

@@ -118,7 +118,7 @@ fn opted_out_recipient_gets_only_tests_of_service_messages() {
 }
 
 #[test]
-fn live_test_shows_a_preview_and_needs_confirmation() {
+fn live_test_message_is_previewed_and_needs_confirmation() {
     let sale = crate::support::live();
     let to = TESTER.to_string();
     test(&sale, &["--to", &to]).exits(2).says("Hello, Person 2").says("--yes");
@@ -136,7 +136,7 @@ fn live_test_shows_a_preview_and_needs_confirmation() {
 }
 
 #[test]
-fn test_in_doubt_is_reported_and_never_resent() {
+fn test_message_in_doubt_is_reported_and_never_resent() {
     let gateway = Gateway::answering([Answer::status(502), Answer::items(|item| rejected(item, "No route"))]);
     let sale = campaign().through(&gateway).write();
     let to = TESTER.to_string();
@@ -152,7 +152,7 @@ fn test_in_doubt_is_reported_and_never_resent() {
 }
 
 #[test]
-fn test_of_a_rehearsal_campaign_is_a_rehearsal() {
+fn test_message_of_a_rehearsal_campaign_is_a_rehearsal() {
     let sale = campaign().write();
     test(&sale, &["--to", &TESTER.to_string()]).exits(0).says("rehearsal in the built-in sandbox").says("accepted");
 }

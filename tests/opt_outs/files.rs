@@ -1,4 +1,4 @@
-//! Suppression files: read at each start, as tolerantly as lists; a missing file stops the run.
+//! Suppression files: read at each start, and parsed as leniently as lists. A missing file stops the run.
 
 use serde_json::json;
 

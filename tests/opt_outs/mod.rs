@@ -1,4 +1,4 @@
-//! Opt-outs: a recipient on the suppression list gets no marketing messages, whether added before,
+//! Opt-outs: a recipient on the suppression list gets no marketing messages, whether the opt-out was added before,
 //! during or after a run.
 
 mod files;

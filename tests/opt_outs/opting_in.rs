@@ -65,7 +65,7 @@ fn start_reply_after_stop_ends_the_marketing_opt_out() {
 }
 
 #[test]
-fn later_opt_out_wins_over_a_repeated_start() {
+fn later_opt_out_wins_over_a_redelivered_start_reply() {
     let sent = RepliedCampaign::send(campaign().to(1));
     sent.reply(2, 1, "STOP");
     sent.reply(2, 2, "START");
@@ -76,7 +76,7 @@ fn later_opt_out_wins_over_a_repeated_start() {
 }
 
 #[test]
-fn late_start_keeps_every_later_opt_out() {
+fn late_start_reply_keeps_every_later_opt_out() {
     let sent = RepliedCampaign::send(campaign().to(3));
     let sale = &sent.hooked.sale;
     let marketing = |row: usize| (phone(row).to_string(), "marketing".to_owned());
@@ -85,7 +85,7 @@ fn late_start_keeps_every_later_opt_out() {
     }
     sale.write("crm.csv", &format!("phone,gateways\n+{},loopback\n", phone(3)));
     sale.campaign(&["suppress", "import", "crm.csv", "--yes"]).exits(0).says("0 new");
-    // One file names the number twice.
+    // The file has two rows for the same number.
     let twice = ["01", "03"].map(|second| format!("+{},2026-05-04T09:12:{second}Z,loopback\n", phone(4))).concat();
     sale.write("twice.csv", &format!("phone,at,gateways\n{twice}"));
     let report = sale.campaign(&["suppress", "import", "twice.csv", "--yes", "--json"]).exits(0).json();
@@ -99,7 +99,7 @@ fn late_start_keeps_every_later_opt_out() {
 }
 
 #[test]
-fn repeated_stop_does_not_opt_out_again_after_start() {
+fn redelivered_stop_reply_does_not_opt_out_after_start() {
     let sent = RepliedCampaign::send(campaign().to(2));
     for (second, text) in [(1, "STOP"), (2, "START"), (1, "STOP")] {
         sent.reply(2, second, text);
@@ -111,7 +111,7 @@ fn repeated_stop_does_not_opt_out_again_after_start() {
 }
 
 #[test]
-fn replies_from_a_clock_that_is_ahead_count_in_order() {
+fn replies_with_future_times_count_in_order() {
     let sent = RepliedCampaign::send(campaign().to(2));
     let reply = |text: &str, minute: u32| {
         let replies = json!([{ "message": text, "datetime": format!("2126-05-04T09:{minute:02}:00Z") }]);
@@ -145,7 +145,7 @@ fn reply_changes_only_the_scope_of_the_message_it_answers() {
 }
 
 #[test]
-fn import_never_opts_in() {
+fn import_of_a_subscribed_recipient_keeps_the_opt_out() {
     let sale = campaign().write();
     opt_out(&sale, 2, &[]);
     sale.write("crm.csv", &format!("phone,status,scope\n+{},subscribed,marketing\n", phone(2)));

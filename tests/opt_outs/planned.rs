@@ -25,7 +25,7 @@ fn opted_out_recipient_is_skipped_on_every_surface() {
 }
 
 #[test]
-fn dry_run_with_nobody_to_send_to_suggests_a_check() {
+fn dry_run_without_recipients_suggests_a_check() {
     let sale = campaign().to(1).write();
     sale.run(&["--dry-run"]).exits(0).says("next: campaign run sale.yaml");
     opt_out(&sale, 2, &[]);

@@ -92,7 +92,7 @@ fn sandbox_can_simulate_a_gateway_stop_list() {
 }
 
 #[test]
-fn run_counts_the_recipients_who_opted_out_because_of_it() {
+fn report_counts_recipients_who_opted_out_because_of_a_run() {
     let gateway = Gateway::answering_then([], reject_rows(&[3], STOP_LIST));
     let hooked = Hooked::write(campaign().to(5).through(&gateway).profile(PROFILE));
     let (sale, server) = (&hooked.sale, hooked.serve());

@@ -174,7 +174,7 @@ fn each_scope_of_an_opt_out_is_handled_separately() {
     assert_eq!(entries(&source).last().map(scope), Some(json!("all")));
 }
 
-/// The folder with a ledger and an export of the version before scopes.
+/// The folder with a ledger and an export from before opt-outs had scopes.
 fn earlier_version_folder() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ledgers/0.1-opt-outs")
 }

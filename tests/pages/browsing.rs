@@ -354,10 +354,10 @@ fn occurrences_are_shown_in_the_campaign_time_zone() {
     // The first and the last date shown. The first is in the campaign's time zone; the last is within thirty days by
     // the machine's clock.
     for (zone, moment, first, last) in [
-        // Kathmandu is 5:45 ahead: 00:19 on the 11th, then 00:21.
+        // Kathmandu is 5:45 ahead of UTC: the clock shows 00:19 on the 11th, then 00:21.
         ("Asia/Kathmandu", "2030-01-10T18:34:00Z", "2030-01-11", "2030-02-08"),
         ("Asia/Kathmandu", "2030-01-10T18:36:00Z", "2030-01-12", "2030-02-08"),
-        // Pago Pago is 11:00 behind: 00:19 on the 10th, 13:00 on the 9th, and 00:00 on the 2nd.
+        // Pago Pago is 11:00 behind UTC: the clock shows 00:19 on the 10th, 13:00 on the 9th, and 00:00 on the 2nd.
         ("Pacific/Pago_Pago", "2030-01-10T11:19:00Z", "2030-01-10", "2030-02-08"),
         ("Pacific/Pago_Pago", "2030-01-10T00:00:00Z", "2030-01-10", "2030-02-08"),
         ("Pacific/Pago_Pago", "2030-01-02T11:00:00Z", "2030-01-02", "2030-01-31"),

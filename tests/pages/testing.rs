@@ -33,7 +33,7 @@ fn offers_test(page: &Html) -> bool {
 }
 
 #[test]
-fn test_is_sent_only_to_the_chosen_numbers_in_the_file() {
+fn test_message_is_sent_only_to_chosen_numbers_in_the_file() {
     let gateway = Gateway::accepting();
     let sale = sent_campaign(&gateway);
     let server = Server::start(&sale, &["--test-to", "testers.csv"]);
@@ -68,7 +68,7 @@ fn test_is_sent_only_to_the_chosen_numbers_in_the_file() {
 }
 
 #[test]
-fn test_from_a_page_obeys_the_rules_of_the_command() {
+fn test_message_from_a_page_obeys_the_rules_of_the_command() {
     let gateway = Gateway::accepting();
     let sale = sent_campaign(&gateway);
     let many: String = (0..12).map(|number| format!("+{}\n", TESTERS[0] + number)).collect();
@@ -102,7 +102,7 @@ fn test_from_a_page_obeys_the_rules_of_the_command() {
 }
 
 #[test]
-fn page_tests_need_the_test_to_option_and_a_decider() {
+fn test_messages_from_pages_need_test_to_and_a_decider() {
     let gateway = Gateway::accepting();
     let sale = sent_campaign(&gateway);
     let server_without_tests = Server::start(&sale, &[]);

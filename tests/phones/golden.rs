@@ -15,7 +15,7 @@ struct GoldenNumber {
     kind: &'static str,
 }
 
-/// Results of version 9.0.43. No line depends on the metadata version of the library that campaign uses.
+/// Results of libphonenumber 9.0.43. They do not depend on the metadata version of the library that campaign uses.
 const GOLDEN: &str = include_str!("golden.csv");
 
 /// The kinds of numbers that cannot get messages.

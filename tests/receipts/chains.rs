@@ -17,7 +17,7 @@ const RCS_VIBER_SMS: &str = "  - rcs: { signature: OlenaCo, message: Hi, image: 
   - viber: { signature: OlenaCo, message: Hi }
   - sms: { signature: OlenaCo, message: Hi }";
 
-/// A gateway report: the channel, its status, and the minute of the time that it names.
+/// A gateway report: the channel, its status, and the minute of its timestamp.
 type Report = (&'static str, &'static str, u32);
 
 /// Reports in order of arrival and the resulting state of the row, for a chain of `viber` and `sms`.
@@ -40,7 +40,7 @@ const TABLE: &[(&[Report], &str)] = &[
     (&[("MAX", "EXPIRED", 3), ("MAX", "DELIVERED", 2)], "delivered"),
 ];
 
-/// The same table for a chain of `rcs`, `viber` and `sms`.
+/// Reports in order of arrival and the resulting state of the row, for a chain of `rcs`, `viber` and `sms`.
 const THREE_CHANNELS: &[(&[Report], &str)] = &[
     (&[("rcs", "UNDELIVERABLE", 1)], "accepted"),
     (&[("rcs", "UNDELIVERABLE", 1), ("viber", "EXPIRED", 2)], "accepted"),
@@ -94,7 +94,8 @@ impl ReportingGateway {
     }
 }
 
-/// Reports every row of a table by webhook and compares the states. `expected_state` adapts a state of the table.
+/// Sends the reports of each table row by webhook, and compares the resulting states with the table. `expected_state`
+/// maps a state of the table to the expected state.
 fn check_states_by_webhook(
     table: &[(&[Report], &str)],
     draft: Draft,
@@ -121,17 +122,17 @@ fn static_state(state: &str) -> &'static str {
 }
 
 #[test]
-fn chain_states_from_webhooks_match_the_table() {
+fn webhooks_set_the_expected_state_of_a_fallback_chain() {
     check_states_by_webhook(TABLE, campaign().channels(VIBER_SMS), |state| state);
 }
 
 #[test]
-fn three_channel_states_from_webhooks_match_the_table() {
+fn webhooks_set_the_expected_state_of_three_channels() {
     check_states_by_webhook(THREE_CHANNELS, campaign().channels(RCS_VIBER_SMS), |state| state);
 }
 
 #[test]
-fn async_chain_states_from_webhooks_match_the_table() {
+fn webhooks_set_the_expected_state_of_an_async_chain() {
     let expect_queued = |state| if state == "accepted" { "queued" } else { state };
     check_states_by_webhook(TABLE, campaign().channels(VIBER_SMS).asynchronous(), expect_queued);
 }

@@ -92,7 +92,7 @@ fn silent_client_is_disconnected() {
     let (path, body) = (webhook_path(&operations(&gateway)[0]).to_owned(), r#"{"status":"DELIVERED"}"#);
     let request = format!("POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}", body.len());
     let started_at = Instant::now();
-    // The clients send nothing, half of the head, and one request without a second.
+    // One client sends nothing, one sends part of a request head, and one stays connected after a complete request.
     let silent = ["", &request[..20], &request].map(|sent| {
         let mut stream = TcpStream::connect(&hooked.address).expect("a connection");
         stream.write_all(sent.as_bytes()).expect("sent");

@@ -171,7 +171,7 @@ fn figures_are_stored_and_refreshed_after_new_receipts() {
     hooked.sale.campaign(&["reconcile", "sale", "--all"]);
     let stored = read_status();
     assert_eq!((&stored["counts"], &stored["channels"]), (&computed["counts"], &computed["channels"]));
-    // The stored figures are used: the messages are not read.
+    // Without the messages, only the stored figures can be shown.
     change_ledger(&hooked.sale, "CREATE TABLE aside AS SELECT * FROM envelopes; DELETE FROM envelopes");
     assert_eq!(read_status(), stored);
     change_ledger(&hooked.sale, "INSERT INTO envelopes SELECT * FROM aside; DROP TABLE aside");

@@ -46,7 +46,7 @@ impl Fault {
 #[derive(Default)]
 struct Message {
     has_lost_webhooks: bool,
-    /// The gateway's word for its status.
+    /// The gateway's word for the status of the message.
     status: String,
     /// The status words that the server acknowledged.
     acknowledged: Vec<String>,
@@ -115,7 +115,7 @@ impl JournalState {
     }
 }
 
-/// The state for the gateway's word.
+/// The row state for the gateway's word for a status.
 fn state(word: &str) -> &'static str {
     match word {
         "READ" | "REPLIED" => "read",

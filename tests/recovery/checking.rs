@@ -21,7 +21,7 @@ fn find_problems(sale: &Folder, code: i32) -> Vec<Value> {
 }
 
 #[test]
-fn undamaged_ledger_is_sound_after_various_operations() {
+fn ledger_check_finds_no_problems_in_an_undamaged_ledger() {
     let gateway = Gateway::accepting();
     let sale = used_campaign(&gateway);
     let report = sale.campaign(&["ledger", "check", "--json"]).exits(0).json();

@@ -278,7 +278,7 @@ fn sandbox_without_journal_space_says_so_and_stops_answering() {
 }
 
 #[test]
-fn panic_anywhere_is_reported_as_a_bug_and_loses_nothing() {
+fn panic_at_any_step_is_reported_and_loses_no_messages() {
     let failpoints = [
         ("run.claimed", 1, 1),
         ("intent.kept", 2, 1),

@@ -199,7 +199,7 @@ fn spreadsheet_with_damaged_identifiers_is_not_recognized() {
     sale.run(&[]).exits(0);
 }
 
-/// Asserts that the mark equals the number of commits in the ledger, and that the ledger is closed.
+/// Asserts that the high-water mark equals the number of commits in the ledger, and that the ledger is closed.
 fn assert_closed(sale: &Folder) {
     let (ledger, mark) = count_commits(&sale.path("state"));
     assert_eq!(mark, ledger, "the mark differs from the ledger");

@@ -1,4 +1,4 @@
-//! Unusable and outdated ledgers, and intents, which are in the ledger files before their request arrives.
+//! Unusable and outdated ledgers. Also: each intent is in the ledger files before its request arrives.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,8 +17,8 @@ fn write_sale(witness: &Witness) -> Folder {
     campaign().to(RECIPIENTS).batches_of(4).one_at_a_time().through(witness).write()
 }
 
-/// Copies the existing files of a ledger into another folder: the mark first, because a commit during the copy would
-/// otherwise put it ahead of the other files.
+/// Copies the existing files of a ledger into another folder: the high-water mark first, because a commit during the
+/// copy would otherwise put it ahead of the other files.
 fn copy_ledger(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder");
     for name in LEDGER.into_iter().rev().filter(|name| from.join(name).exists()) {
@@ -26,7 +26,7 @@ fn copy_ledger(from: &Path, to: &Path) {
     }
 }
 
-/// Deletes a ledger, but not its mark.
+/// Deletes a ledger, but not its high-water mark.
 fn remove_ledger(state: &Path) {
     for name in &LEDGER[..3] {
         // Some of these files might not exist.

@@ -1,4 +1,5 @@
-//! System call order of fsyncs and sends, and failing fsyncs. Ignored by default: needs Linux and `strace`.
+//! Order of fsyncs and sends in the system calls of a run, and failing fsyncs. Ignored by default: needs Linux and
+//! `strace`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;

@@ -1,4 +1,4 @@
-//! Envelopes, endpoints and keys: sections 2.1, 2.2, 2.3, 4.1, 4.2, 5 and 8 of the contract.
+//! Envelopes, endpoints and keys: sections 2.1, 2.2, 2.3, 4.1, 4.2, 5 and 8 of the gateway contract.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::examples::{TYPES, example, with_changes};
 use super::stand::{ASYNC, JSON, SYNC, envelope};
 use crate::support::KEY;
 
-/// Contract 2.1: the table of types, and extra properties.
+/// Gateway contract 2.1: every type in the table is accepted, and so are extra properties.
 #[test]
 fn every_type_is_known_and_extra_properties_are_allowed() {
     let sandbox = TestSandbox::start();
@@ -22,7 +22,7 @@ fn every_type_is_known_and_extra_properties_are_allowed() {
     }
 }
 
-/// Contract 2.1 and 8: `auth` and at least one operation, each with a `type`.
+/// Gateway contract 2.1 and 8: an envelope needs `auth` and at least one operation, each with a `type`.
 #[test]
 fn incomplete_envelope_is_rejected_as_a_whole() {
     let sandbox = TestSandbox::start();
@@ -51,7 +51,7 @@ fn incomplete_envelope_is_rejected_as_a_whole() {
     assert_eq!(sandbox.counts().messages, 0);
 }
 
-/// Contract 1.5 and 2.2: one item per operation, in the same order, each with a boolean `success`.
+/// Gateway contract 1.5 and 2.2: an answer has one item per operation, in the same order, with a boolean `success`.
 #[test]
 fn envelope_of_all_operations_is_answered_item_by_item() {
     let sandbox = TestSandbox::start();
@@ -67,7 +67,7 @@ fn envelope_of_all_operations_is_answered_item_by_item() {
     }
 }
 
-/// Contract 2.3 and 4.2: the asynchronous endpoint returns only the identifier of the request.
+/// Gateway contract 2.3 and 4.2: the asynchronous endpoint returns only the identifier of the request.
 #[test]
 fn asynchronous_response_contains_only_a_request_id() {
     let sandbox = TestSandbox::start();
@@ -83,7 +83,7 @@ fn asynchronous_response_contains_only_a_request_id() {
     }
 }
 
-/// Contract 4.2: `status` finds a queued message.
+/// Gateway contract 4.2: `status` finds a queued message.
 #[test]
 fn queued_message_is_found_by_a_status_request() {
     let sandbox = TestSandbox::start();
@@ -92,7 +92,7 @@ fn queued_message_is_found_by_a_status_request() {
     assert_eq!((record["id"].clone(), record["type"].clone()), (json!("7"), json!("sms")));
 }
 
-/// Contract 4.1: the header `Content-Type: application/json` is required.
+/// Gateway contract 4.1: the header `Content-Type: application/json` is required.
 #[test]
 fn json_body_without_a_json_content_type_is_refused() {
     let sandbox = TestSandbox::start();
@@ -109,7 +109,7 @@ fn json_body_without_a_json_content_type_is_refused() {
     assert_eq!(sandbox.counts().messages, 4);
 }
 
-/// Contract 4.1 and 7: HTTP status 200 in every case, JSON in every body.
+/// Gateway contract 4.1 and 7: every answer has HTTP status 200 and a JSON body.
 #[test]
 fn every_answer_has_status_200() {
     let sandbox = TestSandbox::start();
@@ -127,7 +127,7 @@ fn every_answer_has_status_200() {
     }
 }
 
-/// Contract 5.1 and 5.5: the key is a member of the body, never a header.
+/// Gateway contract 5.1 and 5.5: the key is a member of the body, never a header.
 #[test]
 fn api_key_in_a_header_grants_no_access() {
     let sandbox = TestSandbox::start();
@@ -137,7 +137,7 @@ fn api_key_in_a_header_grants_no_access() {
     assert_eq!(answer.json(), json!({"success": false, "error": "Access denied"}));
 }
 
-/// Contract 8: the minimum and the default lifetime of RCS.
+/// Gateway contract 8: the minimum and the default lifetime of RCS.
 #[test]
 fn rcs_lifetime_is_at_least_a_minute() {
     let sandbox = TestSandbox::start();
@@ -157,7 +157,7 @@ fn rcs_lifetime_is_at_least_a_minute() {
     }
 }
 
-/// Contract 8: the channels of a pipeline must not repeat.
+/// Gateway contract 8: the channels of a pipeline must not repeat.
 #[test]
 fn pipeline_with_a_repeated_channel_is_refused() {
     let sandbox = TestSandbox::start();

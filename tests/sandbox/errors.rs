@@ -1,4 +1,4 @@
-//! Errors of the gateway: contract 7.
+//! Errors of the sandbox (gateway contract 7).
 
 use campaign_core::domain::Channel;
 use campaign_sandbox::{AccountSettings, FaultEffect, Scenario, ScenarioCondition, ScenarioFault, SenderStatus};
@@ -14,7 +14,7 @@ fn with_account(account: AccountSettings) -> Scenario {
     Scenario { accounts: vec![account], ..Scenario::default() }
 }
 
-/// Contract 7, row 1: a missing or a wrong key.
+/// Gateway contract 7, row 1: the error for a missing or wrong key.
 #[test]
 fn missing_or_wrong_key_is_refused_with_access_denied() {
     let sandbox = TestSandbox::start();
@@ -26,7 +26,7 @@ fn missing_or_wrong_key_is_refused_with_access_denied() {
     }
 }
 
-/// Contract 7, row 2 (and 2.1): `whatsapp` is a pipeline channel, not a type.
+/// Gateway contract 7, row 2 (and 2.1): `whatsapp` is a pipeline channel, not a type.
 #[test]
 fn envelope_with_an_operation_of_type_whatsapp_is_refused() {
     let sandbox = TestSandbox::start();
@@ -37,7 +37,7 @@ fn envelope_with_an_operation_of_type_whatsapp_is_refused() {
     assert_eq!(sandbox.counts().messages, 0, "no operation was executed");
 }
 
-/// Contract 7, row 3 (and 4.3): an account without a WhatsApp route.
+/// Gateway contract 7, row 3 (and 4.3): the error for an account without a WhatsApp route.
 #[test]
 fn item_without_a_whatsapp_route_fails_and_the_others_succeed() {
     let sandbox =
@@ -50,7 +50,7 @@ fn item_without_a_whatsapp_route_fails_and_the_others_succeed() {
     }
 }
 
-/// Contract 7, row 4: the error for an unverified or unknown sender name contains the message's `id`.
+/// Gateway contract 7, row 4: the error for an unverified or unknown sender name contains the message's `id`.
 #[test]
 fn unverified_sender_name_error_contains_the_message_id() {
     let senders = vec![("OlenaCo".to_owned(), SenderStatus::Checked), ("Fresh".to_owned(), SenderStatus::New)];
@@ -69,7 +69,7 @@ fn unverified_sender_name_error_contains_the_message_id() {
     assert_eq!(listed, json!([{"name": "OlenaCo", "status": "Checked"}, {"name": "Fresh", "status": "New"}]));
 }
 
-/// Contract 7, row 5 (and 6.5): a webhook reports a message that the asynchronous endpoint rejects after queueing.
+/// Gateway contract 7, row 5 (and 6.5): a webhook reports that a message was rejected after queueing.
 #[test]
 fn rejection_after_queueing_arrives_by_webhook() {
     let poor = AccountSettings {
@@ -99,7 +99,7 @@ fn rejection_after_queueing_arrives_by_webhook() {
     }
 }
 
-/// Contract 7, row 6 (and 4.1): a request without a JSON content type is incorrect.
+/// Gateway contract 7, row 6 (and 4.1): a request without a JSON content type is incorrect.
 #[test]
 fn request_with_another_content_type_executes_nothing() {
     let sandbox = TestSandbox::start();
@@ -110,7 +110,7 @@ fn request_with_another_content_type_executes_nothing() {
     assert_eq!(sandbox.post(SYNC, &[JSON], body.as_bytes()).json()["success"], true);
 }
 
-/// Contract 7: a failed item costs nothing and does not affect the other items.
+/// Gateway contract 7: a failed item costs nothing and does not affect the other items.
 #[test]
 fn message_beyond_the_balance_fails_and_costs_nothing() {
     let price = Scenario::default().prices.for_channel(Channel::Sms);
@@ -123,7 +123,7 @@ fn message_beyond_the_balance_fails_and_costs_nothing() {
     assert_eq!(sandbox.balance(), 1);
 }
 
-/// Contract 7: a scenario can return any error for an item or for the envelope.
+/// Gateway contract 7: a scenario can return any error for an item or for the envelope.
 #[test]
 fn scenario_error_has_the_same_form_as_a_gateway_error() {
     let create_faults = |effect| vec![ScenarioFault { when: ScenarioCondition::default(), effect }];

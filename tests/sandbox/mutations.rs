@@ -1,4 +1,4 @@
-//! Fuzz test: the sandbox answers all mutated requests (contract 4.1 and 7).
+//! Fuzz test: the sandbox answers all mutated requests (gateway contract 4.1 and 7).
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -17,7 +17,7 @@ const PIPELINED: usize = 50;
 #[cfg(target_os = "linux")]
 const MEMORY: u64 = 256 << 10;
 
-/// Unusual values that replace others.
+/// Unusual JSON values that replace valid ones.
 const ODD_VALUES: [&str; 24] = [
     "null",
     "true",

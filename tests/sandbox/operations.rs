@@ -1,4 +1,4 @@
-//! Required fields of operations, and charges of a pipeline (contract 4.3).
+//! Required fields of operations, and charges of a pipeline (gateway contract 4.3).
 
 use campaign_core::domain::{Amount, Channel, Status};
 use campaign_manifest::Percentage;
@@ -29,7 +29,7 @@ const REQUIRED: [(&str, &[&str]); 16] = [
     ("status", &["id"]),
 ];
 
-/// Contract 4.3: an operation without a required field fails, and the other operations succeed.
+/// Gateway contract 4.3: an operation without a required field fails, and the other operations succeed.
 #[test]
 fn operation_without_a_required_field_fails_alone() {
     let sandbox = TestSandbox::start();
@@ -47,7 +47,7 @@ fn operation_without_a_required_field_fails_alone() {
     }
 }
 
-/// Contract 4.3: `phone` is a number. Clients also send a string of digits, or several numbers separated by commas.
+/// Gateway contract 4.3: `phone` is a number. Clients also send a string of digits, or comma-separated numbers.
 #[test]
 fn phone_is_digits_without_a_plus_sign() {
     let sandbox = TestSandbox::start();
@@ -68,7 +68,7 @@ fn phone_is_digits_without_a_plus_sign() {
     }
 }
 
-/// Contract 4.3 `viber`: each `viber_type` requires its fields.
+/// Gateway contract 4.3, `viber`: each `viber_type` requires its fields.
 #[test]
 fn viber_message_requires_the_fields_of_its_type() {
     let sandbox = TestSandbox::start();
@@ -96,7 +96,7 @@ fn viber_message_requires_the_fields_of_its_type() {
     assert_eq!(sandbox.item(&unknown)["success"], false);
 }
 
-/// Contract 4.3 `pipeline`: the parameters of each channel are in the object with its name.
+/// Gateway contract 4.3, `pipeline`: the parameters of each channel are in the object with its name.
 #[test]
 fn pipeline_channel_reads_parameters_from_its_own_object() {
     let sandbox = TestSandbox::start();
@@ -138,7 +138,7 @@ fn pipeline_channel_reads_parameters_from_its_own_object() {
     assert_eq!(sandbox.item(&incomplete_voice)["success"], false);
 }
 
-/// Contract 4.3 `pipeline`: WhatsApp's object is not validated; an empty message is accepted and charged.
+/// Gateway contract 4.3, `pipeline`: WhatsApp's object is not validated; an empty message is accepted and charged.
 #[test]
 fn empty_whatsapp_message_is_accepted_and_charged() {
     let sandbox = TestSandbox::start();
@@ -168,7 +168,7 @@ fn scenario_without_delivery(channels: &[Channel]) -> Scenario {
     Scenario { behaviours, ..Scenario::default() }
 }
 
-/// Contract 4.3: the price of the most expensive stage is reserved, and the difference is refunded after delivery.
+/// Gateway contract 4.3: the most expensive stage is reserved, and the difference is refunded after delivery.
 #[test]
 fn most_expensive_stage_is_reserved_and_the_rest_refunded() {
     let (sms, viber, rcs) = (Channel::Sms, Channel::Viber, Channel::Rcs);
@@ -202,7 +202,7 @@ fn most_expensive_stage_is_reserved_and_the_rest_refunded() {
     }
 }
 
-/// Contract 4.3 `rcs+sms`: the SMS is sent only if the delivery by RCS fails.
+/// Gateway contract 4.3, `rcs+sms`: the SMS is sent only if the delivery by RCS fails.
 #[test]
 fn fallback_is_sent_only_after_the_previous_stage_fails() {
     for (failing_stages, channels) in [(&[][..], &["rcs"][..]), (&[Channel::Rcs], &["rcs", "sms"])] {
@@ -215,7 +215,7 @@ fn fallback_is_sent_only_after_the_previous_stage_fails() {
     }
 }
 
-/// Contract 1.1 and 3: every message ends in a final status.
+/// Gateway contract 1.1 and 3: every message ends in a final status.
 #[test]
 fn message_of_every_type_ends_in_a_final_status() {
     let sandbox = TestSandbox::start();

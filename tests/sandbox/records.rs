@@ -1,4 +1,4 @@
-//! Records in the answers of the gateway: contract 2.2 and 2.5.
+//! Records in the answers of the sandbox (gateway contract 2.2 and 2.5).
 
 use campaign_sandbox::{AccountSettings, Scenario, SenderStatus};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ fn member_names(object: &Value) -> Vec<&str> {
     object.as_object().expect("an object").keys().map(String::as_str).collect()
 }
 
-/// Contract 2.2 and 4.3: `id`, `msg_id`, `parts` and the number `data`.
+/// Gateway contract 2.2 and 4.3: a result has `id`, `msg_id`, `parts`, and a number as `data`.
 #[test]
 fn send_result_has_identifiers_and_parts() {
     let sandbox = TestSandbox::start();
@@ -34,7 +34,7 @@ fn send_result_has_identifiers_and_parts() {
     }
 }
 
-/// Contract 2.2: each SMS part is billed. A part has 160 or 153 septets, or 70 or 67 UTF-16 units.
+/// Gateway contract 2.2: each SMS part is billed. A part has 160 or 153 septets, or 70 or 67 UTF-16 units.
 #[test]
 fn long_sms_has_several_parts() {
     let sandbox = TestSandbox::start();
@@ -44,7 +44,7 @@ fn long_sms_has_several_parts() {
     }
 }
 
-/// Contract 2.2: an identifier can be a string, and is returned unchanged.
+/// Gateway contract 2.2: an identifier can be a string, and is returned unchanged.
 #[test]
 fn identifier_is_returned_as_sent() {
     let sandbox = TestSandbox::start();
@@ -55,7 +55,7 @@ fn identifier_is_returned_as_sent() {
     }
 }
 
-/// Contract 2.5: a message status.
+/// Gateway contract 2.5: the fields of a message status.
 #[test]
 fn status_response_identifies_the_message_and_its_channel() {
     let sandbox = TestSandbox::start();
@@ -72,7 +72,7 @@ fn status_response_identifies_the_message_and_its_channel() {
     }
 }
 
-/// Contract 2.5: an account balance.
+/// Gateway contract 2.5: the fields of an account balance.
 #[test]
 fn balance_is_an_amount_in_a_currency() {
     let record = TestSandbox::start().payload(&json!({"type": "balance"}));
@@ -81,7 +81,7 @@ fn balance_is_an_amount_in_a_currency() {
     assert_eq!(record["currency"].as_str().map(str::len), Some(3), "{record}");
 }
 
-/// Contract 2.5: an SMS template can be created, listed and deleted.
+/// Gateway contract 2.5: an SMS template can be created, listed and deleted.
 #[test]
 fn sms_template_is_created_listed_and_deleted() {
     let sandbox = TestSandbox::start();
@@ -103,7 +103,7 @@ fn sms_template_is_created_listed_and_deleted() {
     assert_eq!(sandbox.payload(&delete), json!({"deleted": 0}));
 }
 
-/// Contract 2.5: a Viber template and the result of its deletion.
+/// Gateway contract 2.5: a Viber template can be created, listed and deleted.
 #[test]
 fn viber_template_is_created_listed_and_deleted() {
     let sandbox = TestSandbox::start();
@@ -122,7 +122,7 @@ fn viber_template_is_created_listed_and_deleted() {
     assert_eq!(sandbox.payload(&delete), json!({"deleted": 0}));
 }
 
-/// Contract 2.5: a sender name.
+/// Gateway contract 2.5: the fields of a sender name.
 #[test]
 fn sender_has_a_name_and_a_status() {
     let senders = Some(vec![("OlenaCo".to_owned(), SenderStatus::Checked), ("Fresh".to_owned(), SenderStatus::New)]);
@@ -137,7 +137,7 @@ fn sender_has_a_name_and_a_status() {
     }
 }
 
-/// Contract 4.3 `hlr`: operator and porting details; `call/otp`: the code and the fee.
+/// Gateway contract 4.3: `hlr` returns the operator and porting details, and `call/otp` the code and the fee.
 #[test]
 fn lookup_returns_the_operator_and_call_otp_the_code_and_fee() {
     let sandbox = TestSandbox::start();

@@ -1,4 +1,4 @@
-//! Delivery-status webhooks: contract 2.4 and 6.
+//! Delivery-status webhooks of the sandbox (gateway contract 2.4 and 6).
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ fn statuses(requests: &[Request]) -> Vec<Value> {
     requests.iter().map(|request| request.json()["status"].clone()).collect()
 }
 
-/// Contract 2.4, 5.4 and 6.1: JSON is posted to the exact URL, without the key.
+/// Gateway contract 2.4, 5.4 and 6.1: JSON is posted to the exact URL, without the key.
 #[test]
 fn webhook_is_posted_to_the_exact_address_without_a_key() {
     let (receiver, sandbox) = (start_receiver(), TestSandbox::start());
@@ -50,7 +50,7 @@ fn webhook_is_posted_to_the_exact_address_without_a_key() {
     assert_eq!(body, expected);
 }
 
-/// Contract 6.2 and 6.3: every message with a `hook` is reported when it reaches a final status.
+/// Gateway contract 6.2 and 6.3: every message with a `hook` is reported when it reaches a final status.
 #[test]
 fn message_with_a_hook_is_reported_when_final() {
     let kinds = ["viber", "rcs", "rcs+sms", "rcs+viber+sms", "sms", "telegram", "viber+sms", "voice"];
@@ -71,7 +71,8 @@ fn message_with_a_hook_is_reported_when_final() {
     }
 }
 
-/// Contract 2.4: `reply` and `duration` for a call, `replies` for a message, `error` for a failure.
+/// Gateway contract 2.4: a webhook has `reply` and `duration` for a call, `replies` for a message, and `error` for a
+/// failure.
 #[test]
 fn webhook_has_the_fields_of_its_channel() {
     let mut behaviours = Behaviours::default();
@@ -100,7 +101,7 @@ fn webhook_has_the_fields_of_its_channel() {
     assert!(sms["error"].as_str().is_some_and(|error| !error.is_empty()), "{sms}");
 }
 
-/// Contract 6.1: HTTP 200 acknowledges a webhook. After any other status, the webhook is repeated.
+/// Gateway contract 6.1: HTTP 200 acknowledges a webhook. After any other status, the webhook is repeated.
 #[test]
 fn unacknowledged_webhook_is_retried() {
     let retry = vec![Duration::from_secs(1); 2];
@@ -117,8 +118,8 @@ fn unacknowledged_webhook_is_retried() {
     assert_eq!(results, [json!(500), json!(201), json!(200)]);
 }
 
-/// Contract 6.4: the synchronous endpoint does not store the hook of a pipeline, and reports to the account's URL
-/// instead.
+/// Gateway contract 6.4: the synchronous endpoint does not store the hook of a pipeline. It reports to the account's
+/// URL instead.
 #[test]
 fn hook_of_a_pipeline_is_not_stored() {
     let (hook_receiver, account_receiver) = (start_receiver(), start_receiver());
@@ -131,7 +132,7 @@ fn hook_of_a_pipeline_is_not_stored() {
     let webhooks = account_receiver.requests();
     assert_eq!(statuses(&webhooks), ["DELIVERED", "READ"]);
     assert!(webhooks.iter().all(|webhook| webhook.path() == "/account"));
-    // Contract 6.5: the asynchronous endpoint uses the hook only for a rejection.
+    // Gateway contract 6.5: the asynchronous endpoint uses the hook only for a rejection.
     sandbox.queue(std::slice::from_ref(&operation));
     sandbox.drain();
     assert_eq!((hook_receiver.requests().len(), account_receiver.requests().len()), (0, 4));
@@ -140,7 +141,7 @@ fn hook_of_a_pipeline_is_not_stored() {
     assert_eq!((statuses(&hook_receiver.requests()), account_receiver.requests().len()), (vec![json!("REJECTED")], 4));
 }
 
-/// Contract 6.4: `--notify` sets the account's notification URL.
+/// Gateway contract 6.4: `--notify` sets the account's notification URL.
 #[test]
 fn notify_option_sets_the_notification_url_of_the_account() {
     let (folder, account_receiver) = (tempfile::tempdir().expect("a folder"), start_receiver());
@@ -155,7 +156,7 @@ fn notify_option_sets_the_notification_url_of_the_account() {
     assert_eq!(webhooks[0].line, "POST /account?token=1 HTTP/1.1");
 }
 
-/// Contract 2.3, 2.4 and 6.6: the webhook repeats the identifier of the asynchronous request.
+/// Gateway contract 2.3, 2.4 and 6.6: the webhook repeats the identifier of the asynchronous request.
 #[test]
 fn webhook_contains_the_request_id_of_its_message() {
     let (receiver, sandbox) = (start_receiver(), TestSandbox::start());
@@ -168,7 +169,7 @@ fn webhook_contains_the_request_id_of_its_message() {
     assert_eq!(requests, [json!(first), json!(second), json!(second)]);
 }
 
-/// Contract 1.7: no webhook is sent without a `hook`, or to another machine.
+/// Gateway contract 1.7: no webhook is sent without a `hook`, or to another machine.
 #[test]
 fn webhook_is_sent_only_to_a_requested_local_hook() {
     let (receiver, sandbox) = (start_receiver(), TestSandbox::start());
@@ -183,7 +184,7 @@ fn webhook_is_sent_only_to_a_requested_local_hook() {
     assert_eq!(lines.len(), 2);
 }
 
-/// Contract 2.4: each recipient of an operation has a message with separate webhooks.
+/// Gateway contract 2.4: each recipient of an operation has a message with separate webhooks.
 #[test]
 fn each_recipient_of_an_operation_gets_separate_webhooks() {
     let (receiver, sandbox) = (start_receiver(), TestSandbox::start());

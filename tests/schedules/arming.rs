@@ -40,7 +40,7 @@ fn schedule_is_listed_with_its_next_occurrences_until_removed() {
 }
 
 #[test]
-fn schedule_command_names_the_command_that_cancels_an_unfinished_run() {
+fn schedule_add_shows_how_to_cancel_an_unfinished_run() {
     let gateway = Gateway::accepting();
     let sale = weekly_campaign(&gateway).to(3).write();
     sale.run(&["--now", "--limit", "1"]).exits(0);

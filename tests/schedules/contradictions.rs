@@ -159,7 +159,7 @@ fn schedule_add_shows_the_same_warnings_as_check() {
 }
 
 #[test]
-fn fallback_is_checked_against_the_next_occurrence() {
+fn channel_fallback_is_checked_from_the_next_occurrence() {
     let gateway = Gateway::accepting();
     let channels =
         "  - viber: { signature: OlenaCo, message: Hi, lifetime: 10h }\n  - sms: { signature: OlenaCo, message: Hi }";

@@ -1,4 +1,4 @@
-//! JSON API of runs and schedules: token authentication, no phone numbers.
+//! JSON API for runs and schedules: token authentication, and answers without phone numbers.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;

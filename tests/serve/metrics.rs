@@ -1,4 +1,4 @@
-//! Prometheus metrics: message counts, rates and commit times, no phone numbers.
+//! Prometheus metrics: message counts, rates and commit times, but no phone numbers.
 
 use crate::support::{Answer, Gateway, Reachable as _, Server, campaign, http_get, phone, rejected};
 

@@ -140,7 +140,7 @@ fn local_address_is_refused_unless_the_campaign_allows_it() {
 }
 
 #[test]
-fn text_that_cannot_be_rendered_is_found_before_sending() {
+fn invalid_notification_text_is_refused_before_sending() {
     let gateway = Gateway::accepting();
     let sale = notifying_campaign(&gateway).write();
     sale.replace("sale.yaml", "local: true", "body: \"{{ phone }}\"");

@@ -111,25 +111,25 @@ mod at_every_message {
 
     #[test]
     #[ignore = "takes some minutes"]
-    fn run_reconnects() {
+    fn run_reconnects_after_a_cut_at_any_message() {
         cut_at_every_message(check_run);
     }
 
     #[test]
     #[ignore = "takes some minutes"]
-    fn resumed_run_reconnects() {
+    fn resumed_run_reconnects_after_a_cut_at_any_message() {
         cut_at_every_message(check_resumed_run);
     }
 
     #[test]
     #[ignore = "takes some minutes"]
-    fn retry_reconnects() {
+    fn retry_reconnects_after_a_cut_at_any_message() {
         cut_at_every_message(check_retry);
     }
 
     #[test]
     #[ignore = "takes some minutes"]
-    fn other_commands_reconnect() {
+    fn other_commands_reconnect_after_a_cut_at_any_message() {
         cut_at_every_message(check_other_commands);
     }
 }

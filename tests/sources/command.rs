@@ -107,7 +107,7 @@ fn list_program_does_not_start_if_the_profiles_are_unreadable() {
 
 #[test]
 fn timeout_or_interrupt_kills_a_list_program_and_its_children() {
-    // The child keeps the output pipe open, and the pipe has a reader as long as `campaign` runs.
+    // The child keeps the output pipe open, and the pipe has a reader while `campaign` runs.
     let script = "(sleep 300; echo late > late) & echo $! > child; echo $$ > parent; wait";
     let sale = campaign_with_script(campaign().recipients("timeout: 1s"), script);
     sale.run(&[]).exits(2).says("within 1 s");

@@ -29,7 +29,7 @@ fn rejected_recipients_form_a_list_with_the_original_columns() {
 }
 
 #[test]
-fn undelivered_selects_messages_but_not_skipped_recipients() {
+fn undelivered_state_selects_messages_but_not_skipped_rows() {
     let gateway = gateway_rejecting_the_second_request();
     let sale = campaign_after_rejection(&gateway, "run: sale\nstate: undelivered");
     // Accepted messages might have been delivered without a receipt, and the output says so.

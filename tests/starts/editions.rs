@@ -44,7 +44,7 @@ fn yesterdays_unfinished_edition_ends_before_todays_begins() {
 }
 
 #[test]
-fn finishing_yesterdays_edition_announces_todays() {
+fn run_that_ends_yesterdays_edition_announces_todays_edition() {
     let gateway = Gateway::accepting();
     let sale = unfinished_campaign(&gateway);
     sale.replace("sale.yaml", "{{ name }}", "you");
@@ -87,7 +87,7 @@ fn changed_edition_is_refused_with_a_suggested_command() {
 }
 
 #[test]
-fn limited_run_resumes_only_the_unfinished_run() {
+fn limit_option_resumes_only_the_unfinished_run() {
     let gateway = Gateway::accepting();
     let sale = unfinished_campaign(&gateway);
     run_today(&sale, &["--limit", "5"]).exits(0).says("sale@1");

@@ -76,7 +76,7 @@ fn replaced_retry_leaves_the_other_messages_rejected() {
 }
 
 #[test]
-fn cancelled_order_to_send_again_leaves_the_message_in_doubt() {
+fn cancelled_resend_leaves_the_message_in_doubt() {
     let gateway = Gateway::answering([Answer::CloseRead, Answer::Accept]);
     let sale = campaign().to(2).batches_of(1).one_at_a_time().through(&gateway).write();
     sale.run(&[]).exits(4);

@@ -10,9 +10,9 @@ use super::{Gateway, KEY_VARIABLE, phone};
 
 /// A gateway that a profile can point to.
 pub(crate) trait Reachable {
-    /// The URL of its synchronous endpoint.
+    /// The URL of the gateway's synchronous endpoint.
     fn base_url(&self) -> String;
-    /// The URL of its asynchronous endpoint.
+    /// The URL of the gateway's asynchronous endpoint.
     fn async_url(&self) -> String;
 }
 

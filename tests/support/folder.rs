@@ -39,7 +39,7 @@ impl Drop for FileLedger {
 pub(crate) struct Folder {
     folder: TempDir,
     is_live: bool,
-    /// The address of its ledger database; `None` for a file.
+    /// The address of the story's ledger database; `None` for a file.
     ledger: OnceLock<Option<String>>,
     /// Whether to drop the database together with this folder.
     owns_database: AtomicBool,
@@ -91,7 +91,8 @@ impl Folder {
         self
     }
 
-    /// The address of its ledger database; `None` for a file. The first call creates the database for `STORIES_OVER`.
+    /// The address of the story's ledger database; `None` for a file. If `STORIES_OVER` requires a database, the first
+    /// call creates it.
     pub(crate) fn ledger(&self) -> Option<&str> {
         let choose = || {
             let over = std::env::var_os(STORIES_OVER).filter(|_| !IN_FILES.get())?;

@@ -36,7 +36,7 @@ impl Process {
         Self { child, line, stdout, stderr }
     }
 
-    /// Starts the command with both output pipes closed by their reader, as after `| head -1`.
+    /// Starts the command with pipes for standard output and error that the reader has closed, as after `| head -1`.
     pub(crate) fn start_unread(mut command: Command) -> Self {
         let (stdout, stderr) = (NamedTempFile::new().expect("a file"), NamedTempFile::new().expect("a file"));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -72,7 +72,7 @@ impl Process {
         String::from_utf8_lossy(&content.expect("a running process")).into_owned()
     }
 
-    /// The owner of `/proc/…/mem`: root if other processes of its user cannot read its memory.
+    /// The user ID that owns `/proc/…/mem`: root if other processes of the same user cannot read the memory.
     #[cfg(target_os = "linux")]
     pub(crate) fn memory_owner(&self) -> u32 {
         let memory = std::fs::metadata(format!("/proc/{}/mem", self.child.id()));
@@ -83,7 +83,7 @@ impl Process {
         self.child.try_wait().expect("the child's status").is_none()
     }
 
-    /// Its process ID.
+    /// The process ID.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
@@ -96,19 +96,19 @@ impl Process {
         }
     }
 
-    /// Kills it with SIGKILL.
+    /// Kills the process with SIGKILL.
     pub(crate) fn kill(mut self) -> Finished {
         // The process might have ended a moment ago.
         let _ = self.child.kill();
         self.finish()
     }
 
-    /// Waits until it ends.
+    /// Waits until the process ends; fails after [`PATIENCE`].
     pub(crate) fn finish(self) -> Finished {
         self.finish_within(PATIENCE)
     }
 
-    /// Waits until it ends; returns its peak memory in KiB, sampled every millisecond.
+    /// Waits until the process ends; also returns its peak resident memory in KiB, sampled while it runs.
     #[cfg(target_os = "linux")]
     pub(crate) fn finish_with_peak_memory(mut self) -> (Finished, u64) {
         let status = format!("/proc/{}/status", self.child.id());
@@ -122,7 +122,7 @@ impl Process {
         (self.finish(), peak)
     }
 
-    /// Waits until it ends; fails after `limit`.
+    /// Waits until the process ends; fails after `limit`.
     pub(crate) fn finish_within(mut self, limit: Duration) -> Finished {
         let deadline = Instant::now() + limit;
         let mut status = None;
@@ -164,14 +164,14 @@ impl Finished {
         self.status.code()
     }
 
-    /// Fails unless it exited with `code`.
+    /// Fails unless the process exited with `code`.
     #[track_caller]
     pub(crate) fn exits(self, code: i32) -> Self {
         assert_eq!(self.code(), Some(code), "{}", self.details());
         self
     }
 
-    /// Fails unless its output contains `text`.
+    /// Fails unless standard output or standard error contains `text`.
     #[track_caller]
     pub(crate) fn says(self, text: &str) -> Self {
         assert!(self.stdout.contains(text) || self.stderr.contains(text), "no `{text}` in:\n{}", self.details());

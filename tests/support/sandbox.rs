@@ -56,7 +56,7 @@ impl SandboxProcess {
         JournalTail { file: File::open(self.journal_file()).expect("a journal"), rest: Vec::new() }
     }
 
-    /// Its peak memory in KiB.
+    /// The peak resident memory of the sandbox, in KiB.
     #[cfg(target_os = "linux")]
     pub(crate) fn peak_memory(&self) -> u64 {
         self.process.peak_memory()

@@ -34,7 +34,7 @@ impl Server {
         Self { process, listening }
     }
 
-    /// The JSON object on its first output line.
+    /// The JSON object on the server's first output line.
     pub(crate) fn listening(&self) -> &Value {
         &self.listening
     }
@@ -44,12 +44,12 @@ impl Server {
         self.listening["listen"].as_str().expect("an address").to_owned()
     }
 
-    /// Its log so far.
+    /// The server's log so far.
     pub(crate) fn stderr(&self) -> String {
         self.process.stderr()
     }
 
-    /// Asserts that it is still running.
+    /// Fails unless the server is still running.
     pub(crate) fn assert_running(&mut self) {
         assert!(self.process.is_running(), "it ended: {}", self.process.stderr());
     }
@@ -59,13 +59,13 @@ impl Server {
         http_get(&self.address(), path, &[])
     }
 
-    /// Sends this signal and waits until it ends.
+    /// Sends this signal, such as `TERM`, and waits until the server ends.
     pub(crate) fn end(mut self, signal: &str) -> Finished {
         self.process.signal(signal);
         self.process.finish()
     }
 
-    /// Waits until it ends.
+    /// Waits until the server ends.
     pub(crate) fn finish(self) -> Finished {
         self.process.finish()
     }

@@ -142,7 +142,7 @@ fn windows_without_overlap_or_zone_are_refused() {
 #[test]
 fn check_and_rehearsal_report_the_number_of_sending_windows() {
     let draft = campaign().to(100).top("timezone: Europe/Kyiv").delivery("rate: 60/h");
-    // One hundred minutes of messages, forty minutes a day.
+    // At this rate, 100 messages take 100 minutes. The window is open for 40 minutes a day.
     let sale = draft.delivery("window: 09:00-09:40").write();
     sale.campaign(&["check", "sale.yaml"]).exits(0).says("at 1/min, over 3 sending windows");
     sale.run(&[]).exits(0).says("at `delivery.rate: 1/min`, spread over 3 sending windows");

@@ -52,7 +52,7 @@ fn run_does_not_begin_if_its_window_opens_after_the_end_time() {
 }
 
 #[test]
-fn check_counts_the_end_time_of_an_unfinished_run_from_its_start() {
+fn end_time_of_an_unfinished_run_counts_from_its_start() {
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let sale = campaign().to(9).through(&gateway).delivery("until: 1h").write();
     sale.run(&["--limit", "3"]).exits(0);
@@ -66,7 +66,7 @@ fn check_counts_the_end_time_of_an_unfinished_run_from_its_start() {
 }
 
 #[test]
-fn unfinished_run_does_not_change_the_end_times_of_scheduled_runs() {
+fn unfinished_run_does_not_shift_end_times_of_scheduled_runs() {
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let schedule = "schedule: { every: daily 10:00 }\ntimezone: UTC";
     let sale = campaign().to(9).through(&gateway).top(schedule).delivery("until: 1h").write();

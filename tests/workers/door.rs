@@ -1,4 +1,4 @@
-//! Metrics endpoint of a worker: the runs that it sends, no phone numbers.
+//! Metrics endpoint of a worker: figures of the runs that it sends, but no phone numbers.
 
 use serde_json::Value;
 

@@ -33,7 +33,7 @@ fn kill_repeatedly(kills: usize) {
 /// Returns the number of kills.
 fn kill_one_campaign(limit: usize, chance: &mut Chance) -> usize {
     let witness = Witness::start();
-    // Shards of 200 rows.
+    // At this rate, a shard has 200 rows.
     let sale = campaign().to(ROWS).batches_of(5).delivery("rate: 100/s").through(&witness).write();
     let mut workers: Vec<Process> = (0..WORKERS).map(|_| start_worker(&sale)).collect();
     let mut run = sale.start(&["--shared"]);

@@ -1,4 +1,4 @@
-//! The foundation: values that need neither an async runtime nor the network.
+//! Foundation crate: values that need neither an async runtime nor the network.
 //!
 //! - [`domain`]: the vocabulary of campaigns and messages
 //! - [`calendar`]: schedules, sending windows and daily limits

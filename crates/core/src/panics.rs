@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Once;
 
 thread_local! {
-    /// Whether a panic of this thread is caught and reported in our own words.
+    /// Whether this thread is inside [`catch_panic`]. If so, the panic hook prints nothing.
     static IS_CATCHING: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -20,8 +20,8 @@ pub fn catch_panic<T>(call: impl FnOnce() -> T) -> Option<T> {
             }
         }));
     });
-    let before = IS_CATCHING.replace(true);
+    let was_catching = IS_CATCHING.replace(true);
     let result = catch_unwind(AssertUnwindSafe(call));
-    IS_CATCHING.set(before);
+    IS_CATCHING.set(was_catching);
     result.ok()
 }

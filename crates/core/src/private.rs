@@ -1,8 +1,8 @@
 //! Private files and folders: only their owner can read them, because they contain phone numbers and messages.
 //!
 //! A setgid folder that its group can write to is shared on purpose. The group can also read and change the files and
-//! folders in it, regardless of the umask. On a system without such modes, files are protected only as well as their
-//! folder. Callers decide which files are private; this module must not.
+//! folders in it, regardless of the umask. On a system without Unix permissions, files are protected only as well as
+//! their folder. Callers decide which files are private; this module must not.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _};
@@ -84,8 +84,8 @@ fn parent_folder(path: &Path) -> &Path {
 #[cfg(unix)]
 fn is_shared_folder(folder: &Path) -> bool {
     const SHARED: u32 = 0o2020;
-    let mode = |found: std::fs::Metadata| std::os::unix::fs::PermissionsExt::mode(&found.permissions());
-    std::fs::metadata(folder).is_ok_and(|found| found.is_dir() && mode(found) & SHARED == SHARED)
+    let mode = |metadata: std::fs::Metadata| std::os::unix::fs::PermissionsExt::mode(&metadata.permissions());
+    std::fs::metadata(folder).is_ok_and(|metadata| metadata.is_dir() && mode(metadata) & SHARED == SHARED)
 }
 
 /// Syncs the directory entry of a file or folder.
@@ -182,8 +182,8 @@ pub struct FileAccess {
     pub everyone_reads: bool,
     /// Whether everyone on this machine can change the file or the contents of the folder.
     pub everyone_writes: bool,
-    /// Whether new files in the folder belong to the folder's group.
-    pub gives_its_group: bool,
+    /// Whether the setgid bit is set, so that new files in the folder belong to the folder's group.
+    pub is_setgid: bool,
     /// Whether the folder is a shared temporary folder such as `/tmp`.
     pub is_shared_temporary: bool,
 }
@@ -198,7 +198,7 @@ pub fn read_access(path: &Path) -> Option<FileAccess> {
             mode,
             everyone_reads: mode & 0o004 != 0,
             everyone_writes: mode & 0o002 != 0,
-            gives_its_group: mode & 0o2000 != 0,
+            is_setgid: mode & 0o2000 != 0,
             is_shared_temporary: mode & 0o1000 != 0,
         })
     }
@@ -255,12 +255,12 @@ mod tests {
     fn existing_content_is_kept_truncated_or_appended_to() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
-        for (existing, left) in
+        for (existing, expected) in
             [(ExistingFile::Keep, "newore"), (ExistingFile::Truncate, "new"), (ExistingFile::Append, "beforenew")]
         {
             fs::write(&path, "before").unwrap();
             open_file(&path, existing).unwrap().write_all(b"new").unwrap();
-            assert_eq!(fs::read_to_string(&path).unwrap(), left, "{existing:?}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), expected, "{existing:?}");
         }
     }
 

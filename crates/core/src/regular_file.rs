@@ -1,7 +1,7 @@
 //! Opening user files that must be regular files.
 //!
-//! A pipe would block, a device has no end, and a folder has no content. Callers decide what a file may contain and how
-//! much of it is read.
+//! A pipe would block, a device has no end, and a folder has no content. Callers decide which content is valid and how
+//! many bytes are read.
 
 use std::fs::{File, FileType, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -9,14 +9,14 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Whether a file could not be opened because no file handle was left.
-static WITHOUT_HANDLE: AtomicBool = AtomicBool::new(false);
+static HANDLES_EXHAUSTED: AtomicBool = AtomicBool::new(false);
 
 /// Whether opening a file has failed, since the process started, because the process or the system had no file handles
 /// left.
 ///
 /// If so, the file that a finding names is not the cause of the problem.
 pub fn has_run_out_of_file_handles() -> bool {
-    WITHOUT_HANDLE.load(Ordering::Relaxed)
+    HANDLES_EXHAUSTED.load(Ordering::Relaxed)
 }
 
 /// Opens the regular file at `path` for reading, without waiting for a writer.
@@ -54,7 +54,7 @@ pub fn record_handle_exhaustion(error: io::Error) -> io::Error {
 
         let code = error.raw_os_error();
         if [Errno::MFILE, Errno::NFILE].iter().any(|errno| code == Some(errno.raw_os_error())) {
-            WITHOUT_HANDLE.store(true, Ordering::Relaxed);
+            HANDLES_EXHAUSTED.store(true, Ordering::Relaxed);
             return io::Error::new(error.kind(), format!("{error}; see `ulimit -n`"));
         }
     }
@@ -115,11 +115,11 @@ mod tests {
         let pipe = folder.path().join("pipe");
         let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
-        for (path, what) in
+        for (path, kind) in
             [(pipe.as_path(), "a pipe"), (Path::new("/dev/zero"), "a device"), (folder.path(), "a folder")]
         {
             let error = open(path).unwrap_err();
-            assert_eq!(error.to_string(), format!("it is {what}, not a regular file"));
+            assert_eq!(error.to_string(), format!("it is {kind}, not a regular file"));
         }
     }
 }

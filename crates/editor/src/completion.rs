@@ -64,34 +64,34 @@ impl Completion {
 /// The completions at the cursor of a document; `cursor` is a byte offset.
 pub(crate) fn complete(kind: DocumentKind, text: &str, cursor: usize, names: &KnownNames) -> Option<Completions> {
     if matches!(kind, DocumentKind::Template | DocumentKind::Campaign)
-        && let Some(found) = find_template_cursor(text, cursor)
+        && let Some(template_cursor) = find_template_cursor(text, cursor)
     {
-        let items = match found.slot {
+        let items = match template_cursor.slot {
             TemplateSlot::Expression => complete_template_names(names),
             TemplateSlot::Filter => complete_filters(),
             TemplateSlot::Tag => TAGS.map(|(tag, doc)| Completion::new(tag, CompletionKind::Tag, doc)).into(),
             TemplateSlot::Include => Vec::new(),
         };
-        return Some(Completions { word: found.word, items });
+        return Some(Completions { word: template_cursor.word, items });
     }
     let top = kind.top_place()?;
     let outline = YamlOutline::read(text, cursor);
-    let found = outline.cursor.as_ref()?;
-    if is_condition(&found.path) && found.slot == YamlSlot::Value {
+    let yaml_cursor = outline.cursor.as_ref()?;
+    if is_condition(&yaml_cursor.path) && yaml_cursor.slot == YamlSlot::Value {
         return Some(Completions { word: find_word(text, cursor), items: complete_template_names(names) });
     }
-    let place = top.follow(&found.path);
-    let items = match (found.slot, place) {
+    let place = top.follow(&yaml_cursor.path);
+    let items = match (yaml_cursor.slot, place) {
         (YamlSlot::Key, Some(place)) => {
-            let mut items = complete_keys(text, &outline, found, place, names);
+            let mut items = complete_keys(text, &outline, yaml_cursor, place, names);
             // An indented line can also begin the value of the key above.
-            if items.is_empty() || matches!(found.path.last(), Some(PathStep::Item(_))) {
-                items.extend(complete_values(found, place, names));
+            if items.is_empty() || matches!(yaml_cursor.path.last(), Some(PathStep::Item(_))) {
+                items.extend(complete_values(yaml_cursor, place, names));
             }
             items
         }
         (YamlSlot::Value, Some(place)) => {
-            let mut items = complete_values(found, place, names);
+            let mut items = complete_values(yaml_cursor, place, names);
             if text[..cursor.min(text.len())].ends_with(':') {
                 items.iter_mut().for_each(|item| item.insert.insert(0, ' '));
             }
@@ -99,7 +99,7 @@ pub(crate) fn complete(kind: DocumentKind, text: &str, cursor: usize, names: &Kn
         }
         (_, None) => Vec::new(),
     };
-    Some(Completions { word: found.word.clone(), items })
+    Some(Completions { word: yaml_cursor.word.clone(), items })
 }
 
 /// Whether a path leads to the condition `recipients.where`.
@@ -107,6 +107,7 @@ fn is_condition(path: &[PathStep]) -> bool {
     matches!(path, [PathStep::Key(recipients), PathStep::Key(key)] if recipients == "recipients" && key == "where")
 }
 
+/// Completions for the keys of the map at the cursor, except keys that the map already has.
 fn complete_keys(
     text: &str,
     outline: &YamlOutline,
@@ -137,12 +138,13 @@ fn complete_key(key: &'static KeySpec, is_flow: bool, has_colon: bool) -> Comple
     Completion { insert, ..Completion::new(key.name, CompletionKind::Key, describe_key(key)) }
 }
 
-fn complete_values(found: &YamlCursor, place: KeyPlace, names: &KnownNames) -> Vec<Completion> {
+/// Completions for the value at the cursor.
+fn complete_values(cursor: &YamlCursor, place: KeyPlace, names: &KnownNames) -> Vec<Completion> {
     let build_value = |word: &str, doc: &str| Completion::new(word, CompletionKind::Value, doc);
     let doc = place.key().map(describe_key).unwrap_or_default();
     let mut items: Vec<Completion> = place.words().into_iter().map(|word| build_value(word, &doc)).collect();
-    let path: Vec<&str> = found.path.iter().filter_map(key_name).collect();
-    let is_item = matches!(found.path.last(), Some(PathStep::Item(_)));
+    let path: Vec<&str> = cursor.path.iter().filter_map(key_name).collect();
+    let is_item = matches!(cursor.path.last(), Some(PathStep::Item(_)));
     match path.as_slice() {
         ["gateway"] => {
             items.push(build_value(SANDBOX, "The built-in gateway for rehearsals."));
@@ -150,17 +152,12 @@ fn complete_values(found: &YamlCursor, place: KeyPlace, names: &KnownNames) -> V
                 names.gateways.iter().map(|(name, address)| build_value(name, &format!("Profile for `{address}`."))),
             );
         }
-        ["channels"] | ["variants", _, "channels"] if is_item && found.slot == YamlSlot::Value => {
+        ["channels"] | ["variants", _, "channels"] if is_item && cursor.slot == YamlSlot::Value => {
             items.extend(place.keys().iter().map(|key| build_value(key.name, &describe_key(key))));
         }
         [.., "signature"] => {
-            items.extend(names.senders.iter().map(|name| {
-                build_value(
-                    name,
-                    "A sender name from this file or a neighbouring \
-                one.",
-                )
-            }));
+            let sender_doc = "A sender name from this file or a neighbouring one.";
+            items.extend(names.senders.iter().map(|name| build_value(name, sender_doc)));
         }
         ["recipients", "columns", _] => items.extend(complete_headers(names)),
         ["recipients", "consent", key] if HEADER_KEYS.contains(key) => items.extend(complete_headers(names)),
@@ -215,7 +212,7 @@ fn complete_filters() -> Vec<Completion> {
         let arguments: Vec<String> = arguments.chain(optional.iter().map(|name| format!("[{name}]"))).collect();
         let doc = match arguments.as_slice() {
             [] => "A filter without arguments.".to_owned(),
-            some => format!("Arguments: `{}`. Those in brackets are optional.", some.join(", ")),
+            arguments => format!("Arguments: `{}`. Those in brackets are optional.", arguments.join(", ")),
         };
         Completion::new(filter, CompletionKind::Filter, doc)
     });
@@ -245,8 +242,12 @@ mod tests {
     /// The labels and the inserted texts at `¦`.
     fn find(kind: DocumentKind, marked: &str) -> Vec<(String, String)> {
         let cursor = marked.find('¦').unwrap();
-        let found = complete(kind, &marked.replace('¦', ""), cursor, &names());
-        found.into_iter().flat_map(|found| found.items).map(|item| (item.label, item.insert)).collect()
+        let completions = complete(kind, &marked.replace('¦', ""), cursor, &names());
+        completions
+            .into_iter()
+            .flat_map(|completions| completions.items)
+            .map(|item| (item.label, item.insert))
+            .collect()
     }
 
     #[test]

@@ -67,6 +67,7 @@ impl YamlOutline {
 
 struct Scanner<'t> {
     text: &'t str,
+    /// The byte offset of the cursor.
     at_cursor: usize,
     /// The open keys and items, from the top.
     frames: Vec<Frame>,
@@ -76,6 +77,7 @@ struct Scanner<'t> {
     cursor: Option<YamlCursor>,
 }
 
+/// An open key or list item.
 struct Frame {
     column: usize,
     step: PathStep,
@@ -98,6 +100,7 @@ enum FlowLevel {
 }
 
 impl Scanner<'_> {
+    /// Reads all lines, and records the keys and the cursor.
     fn scan(&mut self) {
         let (mut at, mut block_owner) = (0, None);
         while at <= self.text.len() {
@@ -169,11 +172,11 @@ impl Scanner<'_> {
         let value = value..value + value_length(&self.text[value..end]);
         self.frames.push(Frame { column, step: PathStep::Key(key.name.clone()), items: 0 });
         self.keys.push(YamlKey { parent, name: key.name, span, value: value.clone() });
-        let written = &self.text[value.clone()];
-        if written.starts_with(['{', '[']) {
+        let value_text = &self.text[value.clone()];
+        if value_text.starts_with(['{', '[']) {
             return self.scan_flow(value.start, column);
         }
-        if written.starts_with(['|', '>']) {
+        if value_text.starts_with(['|', '>']) {
             *block_owner = Some(column);
         }
         let is_in_comment = self.at_cursor > value.end && self.text[value.end..end].trim_start().starts_with('#');
@@ -235,9 +238,9 @@ impl Scanner<'_> {
                     token = at + 1;
                 }
                 b':' if matches!(bytes.get(at + 1), None | Some(b' ' | b'\n' | b'\r' | b',' | b'}')) => {
-                    let written = &self.text[token..at];
-                    let from = token + (written.len() - written.trim_start().len());
-                    let name = written.trim().trim_matches(['"', '\'']).to_owned();
+                    let key_text = &self.text[token..at];
+                    let key_start = token + (key_text.len() - key_text.trim_start().len());
+                    let name = key_text.trim().trim_matches(['"', '\'']).to_owned();
                     let parent = flow_path(&base, &levels);
                     let is_key = match levels.last_mut() {
                         _ if name.is_empty() => false,
@@ -252,7 +255,7 @@ impl Scanner<'_> {
                         Some(FlowLevel::Map { .. } | FlowLevel::Pair { .. }) | None => false,
                     };
                     if is_key {
-                        let span = from..from + self.text[from..at].trim_end().len();
+                        let span = key_start..key_start + self.text[key_start..at].trim_end().len();
                         let value = at + 1..at + 1 + flow_value_length(&self.text[at + 1..]);
                         self.keys.push(YamlKey { parent, name, span, value });
                         token = at + 1;
@@ -279,6 +282,7 @@ impl Scanner<'_> {
         line.is_some_and(|line| indentation(line) <= owner && !line.trim_start().starts_with(['}', ']']))
     }
 
+    /// Records the cursor in a flow collection. `token` is the start of the key or value at the cursor.
     fn record_cursor_in_flow(&mut self, base: &[PathStep], levels: &[FlowLevel], token: usize) {
         let rest = &self.text[token..];
         let start = token + (rest.len() - rest.trim_start_matches([' ', '\n', '\r']).len());
@@ -299,6 +303,7 @@ impl Scanner<'_> {
         self.record_cursor(YamlSlot::Key, path, self.at_cursor..self.at_cursor, false);
     }
 
+    /// Records the cursor, unless an earlier call has already recorded it.
     fn record_cursor(&mut self, slot: YamlSlot, path: Vec<PathStep>, word: Range<usize>, is_flow: bool) {
         self.cursor.get_or_insert(YamlCursor { path, slot, word, is_flow });
     }
@@ -314,6 +319,7 @@ impl Scanner<'_> {
         }
     }
 
+    /// Opens a list item in this column, and closes the keys and items that end before it.
     fn open_item(&mut self, column: usize) {
         // A list can start in the same column as its key.
         let is_parent =
@@ -336,6 +342,7 @@ impl Scanner<'_> {
     }
 }
 
+/// The path of the innermost flow collection; `base` is the path of the outermost collection.
 fn flow_path(base: &[PathStep], levels: &[FlowLevel]) -> Vec<PathStep> {
     let steps = levels.iter().filter_map(|level| match level {
         FlowLevel::Map { key } => key.clone().map(PathStep::Key),
@@ -349,7 +356,7 @@ fn indentation(line: &str) -> usize {
     line.len() - line.trim_start_matches(' ').len()
 }
 
-/// The length of a value without trailing spaces and comments.
+/// The length in bytes of a value without trailing spaces and comments.
 fn value_length(text: &str) -> usize {
     let text = text.split_once(" #").filter(|_| !text.starts_with(['"', '\''])).map_or(text, |(before, _)| before);
     text.trim_end().len()
@@ -391,7 +398,7 @@ struct FoundKey {
     colon: usize,
 }
 
-/// The key at the beginning of a line.
+/// The key at the beginning of a line. `None` if the line does not begin with a key.
 fn find_key(text: &str) -> Option<FoundKey> {
     let is_end = |colon: usize| text[colon + 1..].chars().next().is_none_or(char::is_whitespace);
     if text.starts_with(['"', '\'']) {
@@ -409,6 +416,8 @@ fn find_key(text: &str) -> Option<FoundKey> {
 
 /// The number of bytes before the cursor that are searched for the start of a tag.
 const MAX_TAG: usize = 4_000;
+/// The length in bytes of `{{` and `{%`.
+const DELIMITER_LENGTH: usize = 2;
 
 /// The part of a template that can be written at the cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -438,20 +447,22 @@ pub(crate) fn find_template_cursor(text: &str, cursor: usize) -> Option<Template
     let first = floor_boundary(text, cursor.saturating_sub(MAX_TAG));
     let before = &text[first..cursor];
     let open = before.rfind("{{").max(before.rfind("{%"))?;
-    if before.rfind("}}").max(before.rfind("%}")).is_some_and(|close| close > open) || open + 2 > before.len() {
+    if before.rfind("}}").max(before.rfind("%}")).is_some_and(|close| close > open)
+        || open + DELIMITER_LENGTH > before.len()
+    {
         return None;
     }
     let is_statement = before[open..].starts_with("{%");
-    let inside = before[open + 2..].trim_start_matches('-');
+    let inside = before[open + DELIMITER_LENGTH..].trim_start_matches('-');
     if let Some(quoted) = find_open_quote(inside) {
         let head = inside[..quoted].trim_end().trim_end_matches('\\').trim_end();
         let is_include = is_statement && (head.ends_with("include") || head.ends_with("extends"));
-        let start = first + open + 2 + (before.len() - open - 2 - inside.len()) + quoted + 1;
+        let start = cursor - inside.len() + quoted + 1;
         let length = text[start..].find(['"', '\'', '`', '\\', '\n']).unwrap_or(text.len() - start);
         return is_include.then_some(TemplateCursor { slot: TemplateSlot::Include, word: start..start + length });
     }
     let word = find_word(text, cursor);
-    let head = text[first + open + 2..word.start].trim_start_matches('-').trim();
+    let head = text[first + open + DELIMITER_LENGTH..word.start].trim_start_matches('-').trim();
     let slot = match head.chars().next_back() {
         Some('|') => TemplateSlot::Filter,
         Some('.') => return None,
@@ -471,7 +482,7 @@ pub(crate) fn find_word(text: &str, cursor: usize) -> Range<usize> {
     start..end
 }
 
-/// The position of a quotation mark that is not closed.
+/// The byte offset of a quotation mark that is not closed.
 fn find_open_quote(text: &str) -> Option<usize> {
     let mut open: Option<(usize, char)> = None;
     for (at, character) in text.char_indices().filter(|(_, character)| matches!(character, '"' | '\'' | '`')) {

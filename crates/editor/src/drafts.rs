@@ -1,4 +1,4 @@
-//! The campaigns that the open documents belong to, with their findings and the checks of their lists.
+//! Draft campaigns of the open documents, with their findings and the checks of their lists.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -74,6 +74,7 @@ pub(crate) struct CheckedDraft {
     readable: Option<Arc<DraftCampaign>>,
     columns: Option<SampledList>,
     checked: Option<CheckedList>,
+    /// The state of the list that the running check reads, and the flag that stops the check.
     running: Option<(ListKey, Arc<AtomicBool>)>,
 }
 

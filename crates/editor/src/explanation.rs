@@ -45,34 +45,34 @@ pub(crate) struct Explanation {
 /// Explains the key, value, name or filter at the cursor; `cursor` is a byte offset.
 pub(crate) fn explain(kind: DocumentKind, text: &str, cursor: usize, names: &KnownNames) -> Option<Explanation> {
     if matches!(kind, DocumentKind::Template | DocumentKind::Campaign)
-        && let Some(found) = find_template_cursor(text, cursor)
+        && let Some(template_cursor) = find_template_cursor(text, cursor)
     {
-        let word = text.get(found.word.clone())?;
-        let explained = match found.slot {
+        let word = text.get(template_cursor.word.clone())?;
+        let explained = match template_cursor.slot {
             TemplateSlot::Filter => explain_filter(word),
             TemplateSlot::Expression => explain_name(word, names),
             TemplateSlot::Tag | TemplateSlot::Include => None,
         };
-        return Some(Explanation { span: found.word, text: explained? });
+        return Some(Explanation { span: template_cursor.word, text: explained? });
     }
     let top = kind.top_place()?;
-    let found = YamlOutline::read(text, cursor).cursor?;
-    let word = text.get(found.word.clone())?.trim_matches(['"', '\'']);
+    let yaml_cursor = YamlOutline::read(text, cursor).cursor?;
+    let word = text.get(yaml_cursor.word.clone())?.trim_matches(['"', '\'']);
     if word.is_empty() {
         return None;
     }
-    let mut path = found.path.clone();
-    if found.slot == YamlSlot::Key {
+    let mut path = yaml_cursor.path.clone();
+    if yaml_cursor.slot == YamlSlot::Key {
         path.push(PathStep::Key(word.to_owned()));
     }
     if let [PathStep::Key(recipients), PathStep::Key(key)] = path.as_slice()
-        && (recipients.as_str(), key.as_str(), found.slot) == ("recipients", "where", YamlSlot::Value)
+        && (recipients.as_str(), key.as_str(), yaml_cursor.slot) == ("recipients", "where", YamlSlot::Value)
     {
         let span = find_word(text, cursor);
         let text = explain_name(text.get(span.clone())?, names)?;
         return Some(Explanation { span, text });
     }
-    let explained = match (path.as_slice(), found.slot) {
+    let explained = match (path.as_slice(), yaml_cursor.slot) {
         ([PathStep::Key(key)], YamlSlot::Value) if key == "gateway" => names
             .gateways
             .iter()
@@ -87,7 +87,7 @@ pub(crate) fn explain(kind: DocumentKind, text: &str, cursor: usize, names: &Kno
         _ => None,
     };
     let text = explained.or_else(|| top.follow(&path)?.key().map(describe_key))?;
-    Some(Explanation { span: found.word, text })
+    Some(Explanation { span: yaml_cursor.word, text })
 }
 
 /// The purpose of a key with its example, default and values.

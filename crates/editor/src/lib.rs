@@ -61,9 +61,10 @@ impl DocumentKind {
             names.iter().filter(|name| did_you_mean(name, keys.iter().copied()).is_some()).count()
         };
         let (campaign, scenario) = (count_known(KeyPlace::top_of_campaign()), count_known(top_of_scenario()));
+        // Most of the top-level keys must be known, at least with similar spelling.
         match names.len() {
-            all if scenario > campaign && scenario * 2 > all => Self::Scenario,
-            all if campaign * 2 > all => Self::Campaign,
+            total if scenario > campaign && scenario * 2 > total => Self::Scenario,
+            total if campaign * 2 > total => Self::Campaign,
             _ if text.lines().any(|line| line.trim_start().starts_with("base_url:")) => Self::Gateways,
             _ => Self::Other,
         }
@@ -80,7 +81,7 @@ impl DocumentKind {
     }
 }
 
-/// The key at the beginning of a line.
+/// The top-level key at the beginning of a line. `None` if the line has no such key.
 fn top_key(line: &str) -> Option<&str> {
     let (name, rest) = line.split_once(':')?;
     let is_name = name.starts_with(|first: char| first.is_ascii_alphabetic() || matches!(first, '"' | '\''));

@@ -46,13 +46,13 @@ impl ColumnUnit {
         let Some(start) = find_line(text, position.line as usize) else { return text.len() };
         let line = text[start..].split('\n').next().unwrap_or("");
         let line = line.strip_suffix('\r').unwrap_or(line);
-        let mut left = position.character as usize;
+        let mut remaining = position.character as usize;
         for (at, character) in line.char_indices() {
             let width = if character == '\u{feff}' { 0 } else { self.width(character) };
-            if left < width {
+            if remaining < width {
                 return start + at;
             }
-            left -= width;
+            remaining -= width;
         }
         start + line.len()
     }

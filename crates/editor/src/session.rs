@@ -15,7 +15,7 @@ use lsp_types::{
 
 use crate::DocumentKind;
 use crate::completion::{Completion, CompletionKind, complete};
-use crate::cursor::{TemplateSlot, YamlCursor, YamlOutline, YamlSlot, find_template_cursor};
+use crate::cursor::{TemplateCursor, TemplateSlot, YamlCursor, YamlOutline, YamlSlot, find_template_cursor};
 use crate::drafts::{CheckedDraft, ListCheck, ListOutcome};
 use crate::explanation::{Explanation, KnownNames, explain, explain_rule, find_rule, find_senders};
 use crate::protocol::{ColumnUnit, is_shown_in_file, to_anchored_diagnostic, to_diagnostic};
@@ -116,7 +116,7 @@ impl EditorSession {
         }
     }
 
-    /// The profiles with the texts of the open documents.
+    /// The locations of profiles, with the texts of the open documents.
     fn current_profiles(&self) -> Profiles {
         let texts = self.documents.iter().filter(|(_, document)| {
             matches!(document.kind, DocumentKind::Campaign | DocumentKind::Gateways | DocumentKind::Template)
@@ -135,8 +135,9 @@ impl EditorSession {
         let mut checks = Vec::new();
         for path in needed_paths {
             let draft = Arc::new(DraftCampaign::load(&path, &profiles, now));
-            let known = self.drafts.entry(path.clone()).or_insert_with(|| CheckedDraft::new(Arc::clone(&draft)));
-            checks.extend(known.update(&path, draft));
+            let checked_draft =
+                self.drafts.entry(path.clone()).or_insert_with(|| CheckedDraft::new(Arc::clone(&draft)));
+            checks.extend(checked_draft.update(&path, draft));
         }
         checks
     }
@@ -164,10 +165,10 @@ impl EditorSession {
             .map(|(path, _)| path.clone())
             .collect();
         for template in open {
-            let near: BTreeSet<PathBuf> =
+            let candidates: BTreeSet<PathBuf> =
                 find_campaigns_near_text(&template).into_iter().chain(campaigns.iter().cloned()).collect();
             let uses = |campaign: &PathBuf| DraftCampaign::load(campaign, profiles, now).uses_text(&template);
-            self.template_users.insert(template.clone(), near.into_iter().filter(uses).collect());
+            self.template_users.insert(template.clone(), candidates.into_iter().filter(uses).collect());
         }
     }
 
@@ -187,6 +188,7 @@ impl EditorSession {
         changed
     }
 
+    /// The current diagnostics of the open documents and their campaigns, by file.
     fn collect_diagnostics(&self) -> BTreeMap<PathBuf, Vec<Diagnostic>> {
         // An open document without findings is published too, so that the editor knows that it was checked.
         let mut all: BTreeMap<PathBuf, Vec<Diagnostic>> =
@@ -270,9 +272,10 @@ impl EditorSession {
         let (path, cursor) = self.find_cursor(params)?;
         let names = self.collect_names(&path);
         let OpenDocument { text, kind, .. } = self.documents.get(&path)?;
-        let found = complete(*kind, text, cursor, &names)?;
-        let range = self.unit.to_range(text, &found.word);
-        let items = found.items.into_iter().enumerate().map(|(index, item)| to_item(index, item, range)).collect();
+        let completions = complete(*kind, text, cursor, &names)?;
+        let range = self.unit.to_range(text, &completions.word);
+        let items =
+            completions.items.into_iter().enumerate().map(|(index, item)| to_item(index, item, range)).collect();
         Some(CompletionList { is_incomplete: false, items })
     }
 
@@ -315,8 +318,8 @@ impl EditorSession {
     pub fn find_definition(&mut self, params: &TextDocumentPositionParams) -> Option<Location> {
         let (path, cursor) = self.find_cursor(params)?;
         let document = self.documents.get(&path)?;
-        if let Some(found) = find_template_cursor(&document.text, cursor) {
-            let name = document.text.get(found.word).filter(|_| found.slot == TemplateSlot::Include)?.to_owned();
+        if let Some(TemplateCursor { slot, word }) = find_template_cursor(&document.text, cursor) {
+            let name = document.text.get(word).filter(|_| slot == TemplateSlot::Include)?.to_owned();
             return self.find_template(&path, &name).and_then(|file| self.locate_file(&file));
         }
         if document.kind != DocumentKind::Campaign {
@@ -356,6 +359,7 @@ impl EditorSession {
         }
     }
 
+    /// The names that a document can use.
     fn collect_names(&mut self, path: &Path) -> KnownNames {
         let mut names = KnownNames { senders: self.find_senders(path), ..KnownNames::default() };
         if self.is_open_as(path, DocumentKind::Campaign)
@@ -450,6 +454,7 @@ fn rule_id(diagnostic: &Diagnostic) -> Option<&str> {
     }
 }
 
+/// Whether a range contains a position. The end of the range counts.
 fn contains(range: &lsp_types::Range, position: Position) -> bool {
     range.start <= position && position <= range.end
 }

@@ -1,4 +1,4 @@
-//! The engine: from a campaign to its outcomes and figures.
+//! Checks, delivery and reports of campaigns.
 //!
 //! - [`check`]: the survey before sending
 //! - [`delivery`]: intents, envelopes, rate, circuit breaker, resuming

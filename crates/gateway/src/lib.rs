@@ -69,7 +69,7 @@ pub struct EncodedOperation {
     pub cost: Option<Amount>,
     /// The time before which the operation must be sent. `None` if there is no limit.
     pub leave_before: Option<Timestamp>,
-    /// Whether the row had an earlier message, whose delivery can be reported while this one waits.
+    /// Whether the row had an earlier message, whose delivery can be reported while this operation waits.
     pub repeats: bool,
 }
 
@@ -81,7 +81,7 @@ impl EncodedOperation {
         Self::with_digest(row, *id, *phone, content.kind, content.channel_chain(), json)
     }
 
-    /// Encodes an operation of this form for the recipient in `row`. `text` returns the rendered text at an index.
+    /// Encodes an operation from `form` for the recipient in `row`. `text` returns the rendered text at an index.
     pub fn from_form<'t>(
         row: Row,
         id: MessageId,
@@ -146,7 +146,7 @@ pub struct Envelope {
 }
 
 impl Envelope {
-    /// An envelope of these operations. `None` if there are no operations, because contract 2.1 requires at least one.
+    /// An envelope of `operations`. `None` if there are no operations, because contract 2.1 requires at least one.
     ///
     /// # Panics
     /// If the operations have different kinds: the meaning of an answer depends on the kind.
@@ -210,7 +210,7 @@ pub enum Signal {
         /// The requested wait.
         retry_after: Option<Duration>,
     },
-    /// One operation spoils the envelope; send its halves separately.
+    /// The gateway rejected the envelope because of one operation. Send the halves of the envelope separately.
     Split(String),
     /// Stop after this envelope.
     Stop(StopCause, String),
@@ -237,9 +237,9 @@ pub struct GatewayReply {
     pub outcomes: Vec<OperationOutcome>,
     /// The signal for the run.
     pub signal: Signal,
-    /// The body of the answer, if a person must read it.
+    /// The body of the answer, if a person must review it.
     pub evidence: Option<String>,
-    /// The deviations from the contract, as often as they occur.
+    /// The deviations from the contract, with one entry per occurrence.
     pub deviations: Vec<ContractDeviation>,
 }
 

@@ -1,8 +1,8 @@
 //! Webhook URLs: signed addresses for the gateway's webhooks, and a test of the public address.
 //!
 //! The contract's webhook carries neither key nor signature (contract 5.4), so the address itself is the secret. The
-//! test sends a challenge to the account's public address to see whether it leads to our endpoint. It changes nothing
-//! there.
+//! test sends a challenge to the account's public address to see whether the address leads to our endpoint. The test
+//! changes nothing there.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use reqwest::StatusCode;
 use secrecy::{ExposeSecret as _, SecretString};
 use sha2::Sha256;
 
-use super::json_api::{innermost_cause, is_handshake};
+use super::json_api::{innermost_cause, is_handshake_failure};
 use campaign_core::domain::{MessageId, format_count};
 use campaign_net::http_client;
 
@@ -49,14 +49,14 @@ impl WebhookSecrets {
     /// # Errors
     /// If there are no secrets, or a secret is too short.
     pub fn new(secrets: &[SecretString]) -> Result<Self, WebhookSecretError> {
-        let keyed = |secret: &SecretString| {
+        let to_key = |secret: &SecretString| {
             let bytes = secret.expose_secret().as_bytes();
             match bytes.len() {
                 MIN_SECRET.. => Ok(Hmac::new_from_slice(bytes).expect("an HMAC key can have any length")),
                 short => Err(WebhookSecretError::Short(short)),
             }
         };
-        let keys: Vec<_> = secrets.iter().map(keyed).collect::<Result<_, _>>()?;
+        let keys: Vec<_> = secrets.iter().map(to_key).collect::<Result<_, _>>()?;
         if keys.is_empty() { Err(WebhookSecretError::None) } else { Ok(Self(keys)) }
     }
 
@@ -73,16 +73,16 @@ impl WebhookSecrets {
 
     /// Whether the MAC of the account's own address is valid.
     pub fn verify_account_mac(&self, mac: &str) -> bool {
-        self.verify(NOTICE, mac)
+        self.verify(ACCOUNT_TEXT, mac)
     }
 
     /// A proof, for the sender of a challenge, that we know the secret of the account's own address. `None` if
     /// `account_mac` is not a valid MAC of this address.
     pub fn answer_challenge(&self, account_mac: &str, challenge: &str) -> Option<String> {
         let account_mac = decode_mac(account_mac)?;
-        let signs =
-            |key: &&Hmac<Sha256>| (*key).clone().chain_update(NOTICE).verify_truncated_left(&account_mac).is_ok();
-        self.0.iter().find(signs).map(|key| compute_mac(key, &challenge_text(challenge)))
+        let signed_address =
+            |key: &&Hmac<Sha256>| (*key).clone().chain_update(ACCOUNT_TEXT).verify_truncated_left(&account_mac).is_ok();
+        self.0.iter().find(signed_address).map(|key| compute_mac(key, &challenge_text(challenge)))
     }
 
     /// A value for each secret, beginning with the signing secret. Equal values show that two holders have the same
@@ -92,7 +92,7 @@ impl WebhookSecrets {
     }
 
     fn sign(&self, text: &[u8]) -> String {
-        // Whenever something is signed, there is at least one secret.
+        // There is always a secret, so the default is never used.
         self.0.first().map(|key| compute_mac(key, text)).unwrap_or_default()
     }
 
@@ -108,8 +108,8 @@ fn compute_mac(key: &Hmac<Sha256>, text: &[u8]) -> String {
     tag[..MAC_LENGTH].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The signed text of the account's own address. No message has this text.
-const NOTICE: &[u8] = b"n";
+/// The text that is signed for the account's own address. It differs from the signed text of every message.
+const ACCOUNT_TEXT: &[u8] = b"n";
 
 /// The text that is signed to answer a challenge. It differs from the signed text of every address.
 fn challenge_text(challenge: &str) -> Vec<u8> {
@@ -143,7 +143,7 @@ pub struct WebhookUrls {
 }
 
 impl WebhookUrls {
-    /// Webhook URLs at this public address, which must have no trailing slash.
+    /// Webhook URLs at `public_url`, which must have no trailing slash.
     pub fn new(public_url: String, secrets: WebhookSecrets) -> Self {
         Self { public_url, secrets }
     }
@@ -165,7 +165,7 @@ impl WebhookUrls {
 
     /// The URL to enter in the account's settings at the gateway, for messages that have no webhook URL of their own.
     pub fn account_url(&self) -> String {
-        format!("{}/n/{}", self.public_url, self.secrets.sign(NOTICE))
+        format!("{}/n/{}", self.public_url, self.secrets.sign(ACCOUNT_TEXT))
     }
 
     /// The public address of the webhook endpoint.
@@ -206,7 +206,7 @@ const MAX_ANSWER: usize = 1_024;
 pub enum WebhookTestAnswer {
     /// A webhook endpoint that knows our secret.
     Ours,
-    /// Another server, with this status.
+    /// Another server answered with the given HTTP status.
     OtherServer(u16),
     /// Unknown host name.
     NoName(String),
@@ -256,7 +256,7 @@ fn classify_failure(error: &reqwest::Error) -> WebhookTestAnswer {
     let cause = innermost_cause(error);
     if error.is_dns() {
         WebhookTestAnswer::NoName(cause)
-    } else if is_handshake(error) {
+    } else if is_handshake_failure(error) {
         WebhookTestAnswer::NoHandshake(cause)
     } else if error.is_timeout() {
         WebhookTestAnswer::Silence
@@ -309,7 +309,8 @@ mod tests {
             assert!(rotated.verify_message("sale@3", id(77), mac_of(&address)));
         }
         assert!(!old.verify_message("sale@3", id(77), mac_of(&address(&rotated))));
-        assert_eq!(rotated.check_values(), [&secrets(&["new"]), &old].map(|one| one.check_values()[0].clone()));
+        let check_value = |secrets: &WebhookSecrets| secrets.check_values()[0].clone();
+        assert_eq!(rotated.check_values(), [check_value(&secrets(&["new"])), check_value(&old)]);
     }
 
     #[test]
@@ -339,7 +340,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn partial_or_altered_mac_is_rejected(at in 0_usize..32, with in "[0-9a-fA-F ]", len in 0_usize..32) {
+        fn partial_or_altered_mac_is_rejected(at in 0_usize..32, digit in "[0-9a-fA-F ]", len in 0_usize..32) {
             let secrets = secrets(&["a"]);
             let address = WebhookUrls::new(String::new(), secrets.clone()).message_url("sale@3", id(77));
             let mac = mac_of(&address);
@@ -347,8 +348,8 @@ mod tests {
             let longer = format!("{mac}0");
             prop_assert!(!secrets.verify_message("sale@3", id(77), &longer));
             prop_assert!(!secrets.verify_message("sale@3", id(77), &mac.to_uppercase()) || mac.to_uppercase() == mac);
-            let other = format!("{}{with}{}", &mac[..at], &mac[at + 1..]);
-            prop_assert!(other == mac || !secrets.verify_message("sale@3", id(77), &other));
+            let altered = format!("{}{digit}{}", &mac[..at], &mac[at + 1..]);
+            prop_assert!(altered == mac || !secrets.verify_message("sale@3", id(77), &altered));
         }
     }
 }

@@ -44,7 +44,7 @@ pub struct Approval {
 pub struct ApprovalUse {
     /// The time of the use.
     pub at: Timestamp,
-    /// The run, if it was used for one.
+    /// The run for which the approval was used. `None` if it was used for something else.
     pub run: Option<RunId>,
 }
 

@@ -121,8 +121,8 @@ impl<'r> BudgetScope<'r> {
 }
 
 /// Whether two runs share a budget.
-pub fn share_budget(one: &Run, other: &Run) -> bool {
-    one.key == other.key || BudgetScope::for_run(one).is_some_and(|scope| scope.includes(other))
+pub fn share_budget(first: &Run, second: &Run) -> bool {
+    first.key == second.key || BudgetScope::for_run(first).is_some_and(|scope| scope.includes(second))
 }
 
 /// The number of `rows` messages that fit within the remaining budget, and the bound that the next message exceeds.
@@ -194,9 +194,9 @@ impl RowEvents {
         for (index, (attempt, _)) in attempts.iter().enumerate() {
             let order = self.find_known_order(row, attempt.envelope);
             let is_same = |other: &Attempt| self.find_known_order(row, other.envelope) == order;
-            let is_decided = attempts.iter().any(|(other, used)| *used && is_same(other));
+            let is_counted = attempts.iter().any(|(other, counts)| *counts && is_same(other));
             let is_repeated = attempts[index + 1..].iter().any(|(later, _)| is_same(later));
-            if !is_decided && !is_repeated && self.is_proven_sent(row, *attempt, receipts) {
+            if !is_counted && !is_repeated && self.is_proven_sent(row, *attempt, receipts) {
                 proven.push(index);
             }
         }
@@ -246,8 +246,8 @@ impl CountedMessages {
 
     /// The rows with an attempt that does not count yet. Receipts of other rows change nothing.
     pub(crate) fn uncounted_rows(&self) -> RoaringBitmap {
-        let is_open = |attempts: &[(CountedMessage, Attempt, bool)]| attempts.iter().any(|(.., counts)| !counts);
-        self.attempts.iter().filter(|(_, attempts)| is_open(attempts)).map(|(row, _)| row.get()).collect()
+        let has_uncounted = |attempts: &[(CountedMessage, Attempt, bool)]| attempts.iter().any(|(.., counts)| !counts);
+        self.attempts.iter().filter(|(_, attempts)| has_uncounted(attempts)).map(|(row, _)| row.get()).collect()
     }
 
     /// Returns the messages that count only because of the receipts of a row. All envelopes with the row must have been
@@ -282,6 +282,7 @@ fn counts_after_change(counts: bool, change: &RowChange, chain: Chain) -> bool {
     }
 }
 
+/// The spending on one message: one recipient, and the cost at index `row`.
 fn row_spending(costs: &[Amount], row: usize) -> Spending {
     Spending { recipients: 1, cost: costs.get(row).copied().unwrap_or_default() }
 }
@@ -295,7 +296,8 @@ pub(crate) fn counts_for_caps(run: &Run) -> bool {
     run.live && (!run.shared || is_from_assistants) && run.suppression.purpose.is_marketing() && !run.kind.is_single()
 }
 
-/// Whether caps allow another message now to a number that was sent messages at these times.
+/// Whether caps allow another message now to a number that was sent messages at these times. Times are in microseconds
+/// since 1970.
 pub(crate) fn caps_allow(caps: &[FrequencyCap], now: i64, times: &[i64]) -> bool {
     caps.iter().all(|cap| cap.allows_another(now, times.iter().copied()))
 }
@@ -303,7 +305,7 @@ pub(crate) fn caps_allow(caps: &[FrequencyCap], now: i64, times: &[i64]) -> bool
 /// An earlier message to a number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PriorMessage {
-    /// The time in microseconds.
+    /// The time, in microseconds since 1970.
     pub(crate) at: i64,
     /// The row, if the message belongs to the run of the intent.
     pub(crate) row: Option<Row>,
@@ -362,8 +364,8 @@ pub(crate) fn find_exceeded_daily_limit(
 }
 
 /// The tighter of two bounds. If both bounds are equally tight, the first bound.
-pub(crate) fn tighter_bound(one: Option<(usize, Bound)>, other: Option<(usize, Bound)>) -> Option<(usize, Bound)> {
-    [one, other].into_iter().flatten().min_by_key(|(fits, _)| *fits)
+pub(crate) fn tighter_bound(first: Option<(usize, Bound)>, second: Option<(usize, Bound)>) -> Option<(usize, Bound)> {
+    [first, second].into_iter().flatten().min_by_key(|(fits, _)| *fits)
 }
 
 #[cfg(test)]

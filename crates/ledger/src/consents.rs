@@ -45,10 +45,10 @@ impl ConsentBlock {
 
     /// The evidence of the rows in a span.
     pub(crate) fn list_evidence(&self, span: RowSpan) -> impl Iterator<Item = ConsentEvidence> {
-        let text_at = |place: u32| self.texts.get(place as usize).cloned().unwrap_or_default();
+        let text_at = |index: u32| self.texts.get(index as usize).cloned().unwrap_or_default();
         let rows = self.rows.iter().filter(move |(row, _)| span.contains(*row));
-        rows.map(move |(row, places)| {
-            let [value, at, source, wording] = places.map(text_at);
+        rows.map(move |(row, indexes)| {
+            let [value, at, source, wording] = indexes.map(text_at);
             ConsentEvidence { row: *row, value, at, source, wording }
         })
     }
@@ -75,25 +75,27 @@ impl ConsentBlock {
 #[derive(Debug, Default)]
 pub struct ConsentBlockBuilder {
     block: ConsentBlock,
-    places: FxHashMap<String, u32>,
+    /// The index of each text in the block.
+    text_indexes: FxHashMap<String, u32>,
 }
 
 impl ConsentBlockBuilder {
     /// Adds the evidence of a row, which must come after all rows added before.
     pub fn add_row(&mut self, row: Row, cells: ConsentCells<'_>) {
         let ConsentCells { value, at, source, wording } = cells;
-        let places = [value, at, source, wording].map(|text| self.intern_text(text));
-        self.block.rows.push((row, places));
+        let indexes = [value, at, source, wording].map(|text| self.intern_text(text));
+        self.block.rows.push((row, indexes));
     }
 
+    /// The index of a text. Adds the text if it is missing.
     fn intern_text(&mut self, text: &str) -> u32 {
-        if let Some(place) = self.places.get(text) {
-            return *place;
+        if let Some(index) = self.text_indexes.get(text) {
+            return *index;
         }
-        let place = u32::try_from(self.block.texts.len()).unwrap_or(u32::MAX);
+        let index = u32::try_from(self.block.texts.len()).unwrap_or(u32::MAX);
         self.block.texts.push(text.to_owned());
-        self.places.insert(text.to_owned(), place);
-        place
+        self.text_indexes.insert(text.to_owned(), index);
+        index
     }
 
     /// Whether the block has the maximum number of rows.

@@ -227,12 +227,12 @@ pub(crate) fn find_refusal(run: &Run, is_leased: bool) -> Option<Permit> {
 }
 
 /// Whether an envelope takes a slot of the account's rate limit, because the account has a rate or the gateway
-/// requested a wait.
+/// requested a wait. Times are in microseconds since 1970.
 pub(crate) fn takes_slot(account: &Allowance, not_before: i64, now: i64) -> bool {
     account.rate.is_some() || not_before > now
 }
 
-/// The time at which an envelope is sent if it takes its slot at `now`.
+/// The time at which an envelope is sent if it takes its slot at `now`, in microseconds since 1970.
 pub(crate) fn departure_time(intent: &Intent, limit: AccountRateLimit, now: i64) -> Timestamp {
     let account = &intent.account;
     let count = u32::try_from(intent.rows.len()).unwrap_or(u32::MAX);

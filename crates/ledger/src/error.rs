@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::Run;
 use super::high_water_mark::COPIED_TO_DATABASE;
 
-/// An error of the ledger. After a failure of the storage, the same handle might write nothing more.
+/// An error of the ledger. After a storage failure, the same handle might refuse all further writes.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LedgerError {
     /// The storage failed, for example because it is full, unreadable, read-only or corrupt.
@@ -136,17 +136,17 @@ pub enum LedgerError {
 }
 
 impl LedgerError {
-    /// The storage at `path` failed for this reason.
+    /// Creates the error for a storage failure at `path`.
     pub(crate) fn from_storage(path: &dyn Display, reason: &dyn Display) -> Self {
         Self::Storage { path: path.to_string(), reason: reason.to_string() }
     }
 
-    /// The high-water mark of the ledger at `path` cannot be written.
+    /// Creates the error for a high-water mark that cannot be written. `path` is the ledger's path.
     pub(crate) fn from_mark(path: &dyn Display, error: &io::Error) -> Self {
         Self::from_storage(path, &format!("its high-water mark cannot be written: {error}"))
     }
 
-    /// Another process holds a lock of the ledger at `path`.
+    /// Creates the error for a lock of the ledger at `path` that another process holds.
     pub(crate) fn from_lock_holder(path: &dyn Display, holder: impl Into<String>) -> Self {
         Self::Busy { path: path.to_string(), who: holder.into() }
     }

@@ -431,8 +431,8 @@ impl RowEvents {
         if !is_undelivered && judgement.state != RowState::Delivered {
             return judgement;
         }
-        let before = receipts.iter().filter(|receipt| receipt.order < judgement.order);
-        let delivered = Judgement::from_deliveries(before);
+        let earlier_receipts = receipts.iter().filter(|receipt| receipt.order < judgement.order);
+        let delivered = Judgement::from_deliveries(earlier_receipts);
         if let Some(delivered) = delivered.filter(|earlier| is_undelivered || earlier.state == RowState::Read) {
             return delivered;
         }
@@ -448,7 +448,7 @@ impl RowEvents {
             }
             _ => {}
         }
-        // The last attempt was proven not sent, but an earlier attempt of the same message can be in doubt.
+        // The last attempt was proven not sent, but an earlier attempt of the same message might be in doubt.
         let same_message =
             earlier.iter().filter(|earlier| self.find_known_order(row, earlier.envelope) == judgement.order);
         let judgements = same_message.map(|attempt| self.judge_message(row, *attempt, receipts, true));
@@ -467,7 +467,7 @@ impl RowEvents {
         }
         let is_earlier = |attempt: &Attempt| self.find_known_order(row, attempt.envelope) < judgement.order;
         match earlier.iter().rposition(is_earlier) {
-            Some(place) => self.judge_row(activity, row, &earlier[..=place], receipts),
+            Some(index) => self.judge_row(activity, row, &earlier[..=index], receipts),
             None => Judgement { state: RowState::Skipped, ..judgement },
         }
     }
@@ -490,7 +490,7 @@ impl RowEvents {
         let mut receipts = receipts.iter().filter(|receipt| receipt.order == order).peekable();
         let mut message = MessageState::new(attempt.state, attempt.chain, self.endpoint);
         let mut judgement = Judgement { order, ..Judgement::from_state(attempt.state) };
-        // Events and receipts apply in the order of time. If an event has the time of a receipt, it applies first.
+        // Events and receipts apply in chronological order. An event precedes a receipt of the same time.
         loop {
             let event = events.next_if(|event| receipts.peek().is_none_or(|receipt| event.at <= receipt.at));
             if let Some(event) = event {
@@ -562,8 +562,8 @@ impl RowEvents {
     /// Whether the next attempt of a row repeats a message in doubt, which might have been sent.
     pub fn repeats_message_in_doubt(&self, row: Row) -> bool {
         let order = self.next_order(row);
-        let is_order = |event: &&RowEvent| matches!(event.change, RowChange::SendAgain { .. });
-        self.for_row(row).iter().filter(is_order).any(|event| self.find_order(row, event.envelope) == order)
+        let is_send_again = |event: &&RowEvent| matches!(event.change, RowChange::SendAgain { .. });
+        self.for_row(row).iter().filter(is_send_again).any(|event| self.find_order(row, event.envelope) == order)
     }
 
     /// Whether a row has or might have a message. `attempts` are all attempts of the row, in order.
@@ -581,12 +581,12 @@ impl RowEvents {
         let mut judgements = self.judge_messages(activity, row, attempts, receipts);
         // The decision is about the message of the last attempt. A message with another identifier stays in doubt.
         let is_unsent = |last: &Judgement<'_>| [Some(last.state), last.before_retry].contains(&Some(RowState::NotSent));
-        let given_up = judgements.clone().next_back().filter(is_unsent).map(|last| last.order);
+        let unsent_order = judgements.clone().next_back().filter(is_unsent).map(|last| last.order);
         judgements.any(|Judgement { state, event, before_retry, order, .. }| match state {
-            RowState::InDoubt | RowState::Unresolved => given_up != Some(order),
+            RowState::InDoubt | RowState::Unresolved => unsent_order != Some(order),
             RowState::Planned => {
                 let repeats_doubt = event.is_some_and(|event| matches!(event.change, RowChange::SendAgain { .. }));
-                (repeats_doubt && given_up != Some(order)) || before_retry.is_some_and(RowState::is_guarded)
+                (repeats_doubt && unsent_order != Some(order)) || before_retry.is_some_and(RowState::is_guarded)
             }
             known => known.is_guarded(),
         })
@@ -751,9 +751,9 @@ mod tests {
     }
 
     #[test]
-    fn receipt_disproves_a_decision_that_nothing_was_sent_despite_a_retry() {
-        let decided = RowChange::NotSent { by: author(), why: None };
-        let events = events(vec![(3, decided), (3, RowChange::Retry { by: author(), order: 1 })]);
+    fn receipt_disproves_a_not_sent_decision_despite_a_retry() {
+        let not_sent = RowChange::NotSent { by: author(), why: None };
+        let events = events(vec![(3, not_sent), (3, RowChange::Retry { by: author(), order: 1 })]);
         let attempts = [attempt(3, RowState::InDoubt)];
         for (status, state) in [(Status::Accepted, RowState::Accepted), (Status::Expired, RowState::Failed)] {
             let at = Timestamp::from_second(9).unwrap();
@@ -788,10 +788,10 @@ mod tests {
     }
 
     #[test]
-    fn cancelled_order_to_send_an_unsent_message_again_is_not_guarded() {
-        let decided = RowChange::NotSent { by: author(), why: None };
-        let ordered = RowChange::SendAgain { by: author(), why: None };
-        let events = events(vec![(5, decided), (5, ordered)]);
+    fn cancelled_resend_of_an_unsent_message_is_not_guarded() {
+        let not_sent = RowChange::NotSent { by: author(), why: None };
+        let send_again = RowChange::SendAgain { by: author(), why: None };
+        let events = events(vec![(5, not_sent), (5, send_again)]);
         // The message was ordered again, and the new attempt was proven not sent.
         let attempts = [attempt(5, RowState::InDoubt), attempt(7, RowState::Planned)];
         for attempts in [&attempts[..1], &attempts] {

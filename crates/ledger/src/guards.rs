@@ -74,14 +74,14 @@ pub enum RepeatRequest {
     Reserve {
         /// The message.
         message: Vec<u8>,
-        /// Whether it may be sent even if the same message was sent recently.
+        /// Whether the message may be sent even if the same message was sent recently.
         again: bool,
     },
     /// Release the entry of a message that was certainly not sent.
     Release(RepeatPlace),
 }
 
-/// The latest possible expiry of an entry that is made now.
+/// The latest possible expiry of an entry that is made now. Times are in microseconds since 1970.
 pub(super) fn latest_expiry(now: i64) -> i64 {
     now.saturating_add(WINDOW)
 }
@@ -98,7 +98,7 @@ fn entry_age(until: i64, now: i64) -> Duration {
 }
 
 /// Whether a message with this hash may be sent now. `known` is the expiry of the message's entry, if the message was
-/// sent recently.
+/// sent recently. `again` permits a repeat.
 pub(crate) fn check_repeat(hash: RepeatHash, known: Option<i64>, again: bool, now: i64) -> RepeatCheck {
     match known.filter(|_| !again) {
         Some(until) => RepeatCheck::Repeated(entry_age(until, now)),
@@ -201,6 +201,7 @@ impl Guard {
         self.finish().1
     }
 
+    /// The numbers and rows that have or might have a message.
     fn finish(self) -> (RoaringTreemap, RoaringBitmap) {
         let Self { activity, events, attempts, mut numbers, mut rows } = self;
         for (row, (to, attempts)) in &attempts {

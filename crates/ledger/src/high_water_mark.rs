@@ -98,7 +98,7 @@ impl HighWaterMark {
     /// uses the old path fails at its next commit.
     pub(crate) fn after_move(self) -> Self {
         let id = Checksum::for_table("moved").with_number(self.id).with_number(self.generation).finish();
-        // Identifiers of new ledgers have the same range.
+        // Identifiers of new ledgers have 53 bits, too.
         Self { id: id & ((1 << 53) - 1), generation: self.generation + 1 }
     }
 
@@ -117,6 +117,7 @@ impl HighWaterMark {
     /// Parses the mark of a slot. `None` if the slot is not exactly as this program writes it.
     fn parse_slot(slot: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(slot).ok()?;
+        // Labels alternate with values.
         let mut words = text.split_ascii_whitespace().skip(1).step_by(2);
         let id = words.next()?.parse().ok()?;
         let generation = words.next()?.parse().ok()?;
@@ -204,6 +205,7 @@ impl MarkFile {
         written
     }
 
+    /// Writes a mark to the older slot, unless a later mark is recorded. The caller holds the lock.
     fn advance(&mut self, mark: HighWaterMark) -> io::Result<()> {
         let slots = read_slots(&self.file)?;
         if slots.iter().flatten().any(|known| known.id != mark.id) {

@@ -112,7 +112,7 @@ pub use campaign_core::domain::{CANCELLED, CANCELLED_EARLIER, ENDED_EARLY, EXPIR
 /// The boxed future of a ledger operation. Its indirection costs little compared with the disk.
 pub type LedgerFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, LedgerError>> + Send + 'a>>;
 
-/// The port to everything durable that a run needs. `queries.rs` has the queries that combine its methods.
+/// The port to the durable storage of runs. `queries.rs` has the queries that combine its methods.
 ///
 /// `Ok` means that the change survives a power loss.
 pub trait Ledger:
@@ -132,8 +132,8 @@ pub trait Ledger:
     ///
     /// The run is not open until [`Ledger::open_run`] is called, because its frozen copies are not in place yet.
     ///
-    /// `None` if the occurrence is already recorded, unless its run was never opened. Such a run sent nothing, and the
-    /// caller's campaign lock ensures that no process is about to open it.
+    /// `None` if the occurrence is already recorded. An occurrence whose run was never opened can fire again: that run
+    /// sent nothing, and the caller's campaign lock ensures that no process is about to open it.
     fn create_run<'a>(
         &'a self,
         new: &'a NewRun,
@@ -145,7 +145,7 @@ pub trait Ledger:
     fn open_run<'a>(&'a self, run: RunId, replaced: Option<RunId>, approval: Option<&'a str>)
     -> LedgerFuture<'a, bool>;
 
-    /// Changes the records of these runs in one transaction, which is committed even without runs.
+    /// Changes the records of these runs in one transaction, which is committed even if the list is empty.
     fn update_runs(&self, runs: Vec<RunId>, update: RunUpdate) -> LedgerFuture<'_, ()>;
 
     /// The opened runs that match the filter, oldest first. A damaged record is returned as an error and does not hide
@@ -175,8 +175,8 @@ pub trait Ledger:
     /// The frozen copies of a run.
     fn load_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Copies>;
 
-    /// Copies of runs that are missing from the ledger, by run name. Such copies exist after the ledger was lost or
-    /// restored.
+    /// Copies of runs that are missing from the ledger, ordered by run name. Such copies exist after the ledger was
+    /// lost or restored.
     fn list_stray_copies(&self) -> LedgerFuture<'_, Vec<StrayCopies>>;
 
     /// Moves the copies of a run that is missing from the ledger out of the way, and returns their new location.
@@ -187,8 +187,8 @@ pub trait Ledger:
     /// Other processes keep the blocks that they own in a shared or sharded run.
     fn claim_run<'a>(&'a self, lock: &'a CampaignLock, run: RunId) -> LedgerFuture<'a, Claim>;
 
-    /// Draws the next rows of a shared run for this process. Creates a new run if no run has unused rows. Puts the open
-    /// intents of an ended process at the same place in doubt.
+    /// Draws the next rows of a shared run for this process. Creates a new run if no run has unused rows. If this
+    /// process takes the place of an ended process, the open intents of that process are put in doubt.
     fn draw_block<'a>(&'a self, shared: &'a SharedRun, request: BlockRequest) -> LedgerFuture<'a, DrawOutcome>;
 
     /// All reasons why [`Ledger::draw_block`] would refuse this draw now. Draws nothing.
@@ -224,7 +224,7 @@ pub trait Ledger:
     /// Whether a stop was requested for a run.
     fn is_stop_requested(&self, run: RunId) -> LedgerFuture<'_, bool>;
 
-    /// Takes slots from the account's rate limit, if they become free in time, or slows the account down.
+    /// Makes a request to the account's rate limit: takes slots if they become free in time, or slows the account down.
     fn use_rate_limit<'a>(&'a self, account: &'a Allowance, request: RateRequest) -> LedgerFuture<'a, SlotPermit>;
 
     /// The row ranges of the envelopes of a run, ordered by envelope number.

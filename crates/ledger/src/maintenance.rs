@@ -37,7 +37,7 @@ pub trait LedgerMaintenance: Send + Sync {
 pub struct LedgerProperties {
     /// The location, for display.
     pub location: String,
-    /// Whether processes of several machines use it.
+    /// Whether processes of several machines use the ledger.
     pub shared: bool,
     /// Whether this machine has no high-water mark of a shared ledger, so that it could not detect an older copy.
     pub lacks_high_water_mark: bool,
@@ -150,7 +150,7 @@ pub enum RecordKind {
     },
     /// A plan.
     Plan,
-    /// An approval, or a use of one.
+    /// An approval or its use.
     Approval,
     /// The approval rule of an account.
     ApprovalRule,

@@ -12,13 +12,13 @@ pub(super) struct MessageState {
     pub(super) state: RowState,
     /// The channels of the message, as sent.
     chain: Chain,
-    /// The endpoint that it was sent to.
+    /// The endpoint that the message was sent to.
     endpoint: Endpoint,
     /// The state before a retry, until something newer is known.
     pub(super) before_retry: Option<RowState>,
-    /// Whether it has any receipts.
+    /// Whether the message has any receipts.
     has_receipts: bool,
-    /// Whether it was rejected before any channel was tried.
+    /// Whether the message was rejected before any channel was tried.
     pub(super) refused_at_intake: bool,
 }
 
@@ -201,8 +201,8 @@ mod tests {
             (receipts, shuffled) in receipts().prop_flat_map(|all| (Just(all.clone()), Just(all).prop_shuffle())),
             kind in kinds(),
         ) {
-            let best = receipts.iter().map(|stored| stored.receipt.status.delivery_state());
-            let expected = best.fold(None, |best, delivery| match (best, delivery) {
+            let deliveries = receipts.iter().map(|stored| stored.receipt.status.delivery_state());
+            let expected = deliveries.fold(None, |best, delivery| match (best, delivery) {
                 (_, DeliveryState::Read) | (Some(RowState::Read), _) => Some(RowState::Read),
                 (_, DeliveryState::Delivered) => Some(RowState::Delivered),
                 (best, DeliveryState::Pending | DeliveryState::Failed) => best,

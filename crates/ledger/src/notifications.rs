@@ -36,7 +36,7 @@ pub struct Notification {
 /// The outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotificationOutcome {
-    /// The target accepted it.
+    /// The target accepted the notification.
     Sent,
     /// The attempt failed. Retry after this time.
     RetryAfter(Duration),
@@ -60,8 +60,8 @@ pub enum NotificationUpdate {
 
 /// The notification queue of a ledger.
 ///
-/// Notifications with the same event and target form a group. A group is taken together, at the earliest `interval`
-/// after a notification of the group was sent.
+/// Notifications with the same event and target form a group. A group is taken as a whole, no earlier than
+/// `interval` after a notification of the group was sent.
 pub trait NotificationQueue: Send + Sync {
     /// Takes all due groups and reserves them for the duration `reserved_for`. If no group is due, nothing is written.
     fn take_notifications(&self, interval: Duration, reserved_for: Duration) -> LedgerFuture<'_, Vec<Notification>>;

@@ -61,8 +61,8 @@ impl dyn Ledger + '_ {
     /// # Errors
     /// If one of them is damaged, or the ledger cannot be read.
     pub async fn find_ended_opt_outs(&self, phone: Phone) -> Result<Vec<EndedOptOut>, LedgerError> {
-        let found = self.list_opt_outs(OptOutFilter::EndedOfNumber(phone)).await?.entries.into_iter();
-        Ok(found.filter_map(|OptOutRecord { opt_out, end }| Some(EndedOptOut { opt_out, end: end? })).collect())
+        let records = self.list_opt_outs(OptOutFilter::EndedOfNumber(phone)).await?.entries.into_iter();
+        Ok(records.filter_map(|OptOutRecord { opt_out, end }| Some(EndedOptOut { opt_out, end: end? })).collect())
     }
 
     /// The number of recipients who opted out by replying to a run, or because the gateway rejected its messages.
@@ -80,8 +80,8 @@ impl dyn Ledger + '_ {
     /// # Errors
     /// If the ledger cannot be read.
     pub async fn list_plans(&self, digest: &str) -> Result<Vec<Result<Plan, DamagedPlan>>, LedgerError> {
-        let found = self.list_records(PlanFilter::Plans(digest)).await?.into_iter();
-        Ok(found.filter_map(|stored| stored.map(StoredPlanRecord::into_plan).transpose()).collect())
+        let records = self.list_records(PlanFilter::Plans(digest)).await?.into_iter();
+        Ok(records.filter_map(|stored| stored.map(StoredPlanRecord::into_plan).transpose()).collect())
     }
 
     /// The plans whose digests begin with this prefix, newest first.
@@ -97,8 +97,8 @@ impl dyn Ledger + '_ {
     /// # Errors
     /// If one of them is damaged, or the ledger cannot be read.
     pub async fn list_approvals(&self, filter: ApprovalFilter<'_>) -> Result<Vec<StoredApproval>, LedgerError> {
-        let found = self.list_records(PlanFilter::Approvals(filter)).await?.into_iter();
-        let approvals = found.filter_map(|stored| stored.map(StoredPlanRecord::into_approval).transpose());
+        let records = self.list_records(PlanFilter::Approvals(filter)).await?.into_iter();
+        let approvals = records.filter_map(|stored| stored.map(StoredPlanRecord::into_approval).transpose());
         approvals.map(|approval| approval.map_err(|damaged| damaged.error)).collect()
     }
 
@@ -107,8 +107,8 @@ impl dyn Ledger + '_ {
     /// # Errors
     /// If one of them is damaged, or the ledger cannot be read.
     pub async fn list_approval_rules(&self) -> Result<Vec<StoredApprovalRule>, LedgerError> {
-        let found = self.list_records(PlanFilter::Rules).await?.into_iter();
-        let rules = found.filter_map(|stored| stored.map(StoredPlanRecord::into_rule).transpose());
+        let records = self.list_records(PlanFilter::Rules).await?.into_iter();
+        let rules = records.filter_map(|stored| stored.map(StoredPlanRecord::into_rule).transpose());
         rules.map(|rule| rule.map_err(|damaged| damaged.error)).collect()
     }
 

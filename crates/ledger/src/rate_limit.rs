@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// A second in microseconds.
 pub(super) const SECOND: i64 = 1_000_000;
 /// The longest wait that a gateway can request. A longer request stops the run.
 const MAX_REQUESTED_WAIT: i64 = 600 * SECOND;
@@ -14,9 +15,8 @@ const MIN_SHARE: f64 = 1.0 / 64.0;
 
 /// The state of an account's rate limit.
 ///
-/// Booked slots count from `written_at` and not from the current clock: at that time they were correct, one envelope
-/// for each waiting process. Therefore a clock that is set back never extends a wait beyond the booked slots or the
-/// gateway's request.
+/// Booked slots are measured from `written_at` and not from the current clock, because they were correct at that time.
+/// Therefore, setting the clock back never extends a wait beyond the booked slots or the gateway's request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AccountRateLimit {
     /// The time from which the next operation may be sent.
@@ -31,7 +31,7 @@ pub struct AccountRateLimit {
     pub written_at: i64,
     /// The rate of the last reservation, in operations per second. `None` without a limit.
     pub rate: Option<f64>,
-    /// The total number of operations.
+    /// The total number of operations that took a slot.
     pub taken: i64,
 }
 
@@ -55,7 +55,7 @@ pub struct SlotWait {
 pub enum WaitReason {
     /// Other operations have booked the next slots.
     RateLimitUsed,
-    /// The gateway requested it.
+    /// The gateway requested the wait.
     GatewayRequested,
     /// The clock was set back, so the remaining part of an earlier wait is unknown.
     ClockSetBack,
@@ -153,9 +153,12 @@ pub fn halve_share(share: f64) -> f64 {
     (share / 2.0).max(MIN_SHARE)
 }
 
+/// The seconds in which the full rate returns: a tenth per minute.
+const RECOVERY_SECONDS: f64 = 600.0;
+
 /// The share of a rate after some time: a tenth of the rate returns per minute.
 pub fn recover_share(share: f64, after: Duration) -> f64 {
-    (share + after.as_secs_f64() / 600.0).min(1.0)
+    (share + after.as_secs_f64() / RECOVERY_SECONDS).min(1.0)
 }
 
 /// The time that `count` operations take at a rate per second, in microseconds.
@@ -459,7 +462,7 @@ mod inquiry_tests {
     const START: i64 = 1_800_000_000 * SECOND;
     const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
-    /// An account in use: messages are sent at the full rate, and inquiries are tried every 10 ms.
+    /// An account in use: messages are sent at the full rate, and 60 inquiries are tried every 10 ms.
     #[derive(Default)]
     struct Account {
         limit: InquiryRateLimit,
@@ -475,7 +478,7 @@ mod inquiry_tests {
         }
 
         /// Lets this many seconds pass, with or without messages.
-        fn pass(&mut self, from: i64, seconds: i64, rate: f64, sends: bool) {
+        fn pass_time(&mut self, from: i64, seconds: i64, rate: f64, sends: bool) {
             let mut departs_at = from;
             for now in (from..from + seconds * SECOND).step_by(10_000) {
                 if sends && departs_at <= now {
@@ -493,7 +496,7 @@ mod inquiry_tests {
     fn inquiries_take_a_tenth_of_the_rate_while_sending() {
         for rate in [1.0, 10.0, 50.0] {
             let mut account = Account::default();
-            account.pass(START, 100, rate, true);
+            account.pass_time(START, 100, rate, true);
             let whole = 100.0 * rate;
             assert!(f64::from(account.inquiries) <= whole * INQUIRY_SHARE + 2.0, "{} at {rate}/s", account.inquiries);
             assert!(f64::from(account.messages) >= whole * 0.85, "{} at {rate}/s", account.messages);
@@ -503,22 +506,22 @@ mod inquiry_tests {
     #[test]
     fn inquiries_use_the_full_rate_while_no_messages_are_sent() {
         let mut account = Account::default();
-        account.pass(START, 100, 10.0, false);
+        account.pass_time(START, 100, 10.0, false);
         assert!((990..=1_001).contains(&account.inquiries), "{}", account.inquiries);
     }
 
     #[test]
     fn messages_get_the_full_rate_as_soon_as_they_start() {
         let mut account = Account::default();
-        account.pass(START, 10, 10.0, false);
+        account.pass_time(START, 10, 10.0, false);
         (account.messages, account.inquiries) = (0, 0);
-        account.pass(START + 10 * SECOND, 20, 10.0, true);
+        account.pass_time(START + 10 * SECOND, 20, 10.0, true);
         assert!(account.messages >= 178 && account.inquiries <= 22, "{} {}", account.messages, account.inquiries);
         account.inquiries = 0;
-        account.pass(START + 30 * SECOND, 29, 10.0, false);
+        account.pass_time(START + 30 * SECOND, 29, 10.0, false);
         assert!(account.inquiries <= 31, "{} while the account may still be sending", account.inquiries);
         account.inquiries = 0;
-        account.pass(START + 61 * SECOND, 10, 10.0, false);
+        account.pass_time(START + 61 * SECOND, 10, 10.0, false);
         assert!(account.inquiries >= 95, "{}", account.inquiries);
     }
 
@@ -541,7 +544,7 @@ mod inquiry_tests {
     #[test]
     fn clock_set_back_does_not_extend_an_inquiry_wait() {
         let mut account = Account::default();
-        account.pass(START, 10, 1.0, true);
+        account.pass_time(START, 10, 1.0, true);
         for back in [SECOND, 86_400 * SECOND] {
             let (_, permit) = account.limit.reserve_inquiry(START + 10 * SECOND - back, Some(1.0), LONGEST_WAIT);
             assert!(matches!(permit, SlotPermit::Later(wait) if wait <= Duration::from_secs(10)), "{permit:?}");

@@ -110,9 +110,9 @@ const MAX_RECEIPTS: usize = 64;
 /// Adds a receipt to the receipts of a row. Ignores a repeated receipt, and a receipt without news once the maximum is
 /// reached.
 pub(super) fn add_receipt(stored: &mut Vec<StoredReceipt>, new: StoredReceipt) -> ReceiptOutcome {
-    let same: Vec<&StoredReceipt> = stored.iter().filter(|known| known.order == new.order).collect();
-    let is_repeated = same.iter().any(|known| known.receipt == new.receipt);
-    let is_noise = same.len() >= MAX_RECEIPTS && !adds_news(&same, &new.receipt);
+    let earlier: Vec<&StoredReceipt> = stored.iter().filter(|known| known.order == new.order).collect();
+    let is_repeated = earlier.iter().any(|known| known.receipt == new.receipt);
+    let is_noise = earlier.len() >= MAX_RECEIPTS && !adds_news(&earlier, &new.receipt);
     if is_repeated || is_noise {
         return ReceiptOutcome::Known;
     }
@@ -126,12 +126,12 @@ fn adds_news(earlier: &[&StoredReceipt], new: &Receipt) -> bool {
     let delivery = new.status.delivery_state();
     // All unknown channel names count as one channel.
     let channel = |receipt: &Receipt| (receipt.channel.is_some(), receipt.known_channel());
-    let reports = |known: &Receipt| {
+    let reports_same = |known: &Receipt| {
         known.status.delivery_state() == delivery
             && channel(known) == channel(new)
             && (known.source == ReceiptSource::AskedLast) == (new.source == ReceiptSource::AskedLast)
     };
-    delivery != DeliveryState::Pending && !earlier.iter().any(|known| reports(&known.receipt))
+    delivery != DeliveryState::Pending && !earlier.iter().any(|known| reports_same(&known.receipt))
 }
 
 /// The number of rows that are read at once.

@@ -19,16 +19,16 @@ use campaign_core::domain::{Chain, OperationOutcome, Row};
 /// The activity of a run, as far as the states of its rows depend on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RunActivity {
-    /// A process is sending it. Open intents are being sent.
+    /// A process is sending the run. Open intents are being sent.
     Sending,
-    /// No process is sending it. Open intents are in doubt.
+    /// No process is sending the run. Open intents are in doubt.
     #[default]
     Idle,
     /// The run is finished. Its unsent rows count as not sent.
     Finished,
     /// The run was stopped for good. Its unsent rows are skipped.
     Cancelled,
-    /// Another run replaced it. Its unsent rows are skipped.
+    /// Another run replaced this run. Its unsent rows are skipped.
     Replaced,
 }
 
@@ -37,7 +37,7 @@ pub enum RunActivity {
 pub struct Attempt {
     /// The number of the envelope.
     pub envelope: u32,
-    /// The state by the outcome of this attempt alone.
+    /// The state according to the outcome of this attempt alone.
     pub state: RowState,
     /// The channels of the message, as sent.
     pub chain: Chain,
@@ -162,8 +162,8 @@ impl RunActivity {
         }
     }
 
-    /// Whether the run sends nothing more, because it was cancelled or replaced. Orders to send a message again are void
-    /// then.
+    /// Whether the run sends nothing more, because it was cancelled or replaced. This voids orders to send a message
+    /// again.
     pub(super) fn is_over(self) -> bool {
         matches!(self, RunActivity::Cancelled | RunActivity::Replaced)
     }
@@ -239,7 +239,7 @@ impl From<StateCounts> for BTreeMap<RowState, u64> {
     }
 }
 
-/// The states of all rows with an envelope. Rows without one are planned or excluded.
+/// The states of all rows with an envelope. Rows without an envelope are planned or excluded.
 ///
 /// Uses two bytes per row, so the states of five million rows fit into ten megabytes. Rows with events need more.
 #[derive(Debug, Default)]
@@ -294,7 +294,7 @@ impl RowStates {
             };
             let (state, is_unreported) = (judgement.state, judgement.awaits_fallback());
             self.set_state(sent.row, state, attempt.chain);
-            self.note_fallback(sent.row, is_unreported);
+            self.set_unreported_fallback(sent.row, is_unreported);
         }
     }
 
@@ -313,7 +313,7 @@ impl RowStates {
         };
         let (state, is_unreported) = (judgement.state, judgement.awaits_fallback());
         self.set_state(row, state, chain);
-        self.note_fallback(row, is_unreported);
+        self.set_unreported_fallback(row, is_unreported);
     }
 
     fn set_state(&mut self, row: Row, state: RowState, chain: Chain) {
@@ -335,7 +335,8 @@ impl RowStates {
         &self.unreported_fallbacks
     }
 
-    fn note_fallback(&mut self, row: Row, is_unreported: bool) {
+    /// Records whether a row has a failed earlier channel and no report about the last channel.
+    fn set_unreported_fallback(&mut self, row: Row, is_unreported: bool) {
         if is_unreported {
             self.unreported_fallbacks.insert(row.get());
         } else {
@@ -422,7 +423,9 @@ impl BilledParts {
 /// Rows that are `skipped` or `invalid`. Each reason has one set, so the size hardly depends on the number of rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ExcludedRows {
+    /// The state, reason and rows of each set.
     sets: Vec<(RowState, String, RoaringBitmap)>,
+    /// The position of each set in `sets`, by state and reason.
     index: HashMap<(RowState, String), usize>,
 }
 
@@ -430,20 +433,21 @@ impl ExcludedRows {
     /// Adds a row with its reason.
     pub fn insert(&mut self, row: Row, state: RowState, reason: &str) {
         // Rows with the same reason often follow each other, so the last reason is tried first.
-        let set = match self.sets.last() {
+        let position = match self.sets.last() {
             Some((last, text, _)) if *last == state && text == reason => self.sets.len() - 1,
             _ => *self.index.entry((state, reason.to_owned())).or_insert_with(|| {
                 self.sets.push((state, reason.to_owned(), RoaringBitmap::new()));
                 self.sets.len() - 1
             }),
         };
-        self.sets[set].2.insert(row.get());
+        let (_, _, rows) = &mut self.sets[position];
+        rows.insert(row.get());
     }
 
     /// Adds a set of rows that are excluded for the same reason.
     pub(super) fn insert_set(&mut self, state: RowState, reason: String, rows: RoaringBitmap) {
-        let known = *self.index.entry((state, reason.clone())).or_insert(self.sets.len());
-        match self.sets.get_mut(known) {
+        let position = *self.index.entry((state, reason.clone())).or_insert(self.sets.len());
+        match self.sets.get_mut(position) {
             Some((_, _, set)) => *set |= rows,
             None => self.sets.push((state, reason, rows)),
         }
@@ -686,7 +690,7 @@ mod tests {
     }
 
     #[test]
-    fn state_with_a_message_implies_a_guard() {
+    fn row_in_a_guarded_state_has_a_message() {
         check_all_cases(|attempts, events, reported| {
             let folded = RowEvents::new(events.to_vec(), Endpoint::Sync);
             let all: Vec<Attempt> = (1..)

@@ -25,7 +25,8 @@ pub struct RunId(pub i64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Epoch(pub i64);
 
-/// The right to write to rows of a run. Every write carries it; it ends when another process claims the rows.
+/// The right to write to rows of a run. Every write carries its lease, which ends when another process claims the
+/// rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lease {
     /// The run.
@@ -60,7 +61,7 @@ pub struct NewRun {
     pub endpoint: Endpoint,
     /// The kind of its operations.
     pub kind: OperationKind,
-    /// Whether it sends to real recipients, and not to the built-in sandbox or as a dry run.
+    /// Whether the run sends to real recipients, and not to the built-in sandbox or as a dry run.
     pub live: bool,
     /// The round. A new round (`--again`) ignores the guards of earlier rounds.
     pub round: u32,
@@ -97,7 +98,7 @@ pub enum RunProgress {
     Open,
     /// All rows are final.
     Finished,
-    /// A run with changed inputs replaced it.
+    /// A run with changed inputs replaced this run.
     Replaced,
     /// The run was stopped for good.
     Cancelled,
@@ -122,7 +123,7 @@ pub struct Run {
     pub endpoint: Endpoint,
     /// The kind of its operations.
     pub kind: OperationKind,
-    /// Whether it sends to real recipients.
+    /// Whether the run sends to real recipients.
     pub live: bool,
     /// The round (`--again`).
     pub round: u32,
@@ -158,7 +159,7 @@ pub struct Run {
     pub results: Option<String>,
     /// Whether a stop was requested.
     pub stop_requested: bool,
-    /// The fencing token of the process that owns it. `None` without an owner.
+    /// The fencing token of the process that owns the run. `None` without an owner.
     pub epoch: Option<Epoch>,
     /// The longest observed delay until the gateway knew a message.
     pub lag: Option<Duration>,
@@ -210,7 +211,8 @@ impl Run {
         self.blocks.get(after.checked_sub(1)?).copied()
     }
 
-    /// The identifier of the message to a row, assigned by a retry order or, with `None`, by the run itself.
+    /// The identifier of the message to a row, assigned by a retry order or, with `None`, by the run itself. `None` if
+    /// no such identifier is reserved.
     pub fn message_id(&self, row: Row, order: Option<u32>) -> Option<MessageId> {
         match order {
             None if self.shared => self.find_block(row)?.message_id(row),
@@ -580,6 +582,7 @@ const FIRST_DAY: i64 = 1_767_225_600;
 /// `now` is in microseconds since 1970.
 pub(crate) fn id_candidates(now: i64, random: u64, len: u64) -> impl Iterator<Item = IdRange> {
     let days = u64::try_from((now / 1_000_000 - FIRST_DAY) / 86_400).unwrap_or(0);
+    // The multiplier and increment of Knuth's MMIX generator.
     let next =
         |random: &u64| Some(random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407));
     std::iter::successors(Some(random), next).map(move |random| IdRange::draw(days, random, len))

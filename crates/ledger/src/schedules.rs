@@ -25,7 +25,7 @@ pub struct ActiveSchedule {
     pub activated_at: Timestamp,
     /// Only occurrences after this moment count: the activation, or the last resumption.
     pub since: Timestamp,
-    /// Whether it is paused.
+    /// Whether the schedule is paused.
     pub paused: bool,
 }
 
@@ -72,7 +72,7 @@ pub struct OccurrenceRecord {
 /// A change to the records of schedules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScheduleUpdate {
-    /// Activates a schedule, and replaces one with the same name.
+    /// Activates a schedule, and replaces any schedule with the same name.
     Activate(ActiveSchedule),
     /// Pauses, resumes or removes the active schedule with this name. A removed schedule keeps its occurrences, which
     /// never fire again.
@@ -141,7 +141,8 @@ pub trait ScheduleStore: Send + Sync {
     /// the occurrence does not meet the condition.
     fn update_schedules(&self, change: ScheduleUpdate) -> LedgerFuture<'_, bool>;
 
-    /// The active schedules by name. A damaged schedule is returned as an error and does not hide the other schedules.
+    /// The active schedules, ordered by name. A damaged schedule is returned as an error and does not hide the other
+    /// schedules.
     fn list_schedules(&self) -> LedgerFuture<'_, Vec<Result<ActiveSchedule, DamagedSchedule>>>;
 
     /// The recorded occurrences that match the filter. Among the latest occurrences, a damaged record does not hide the

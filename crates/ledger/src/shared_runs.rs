@@ -18,7 +18,7 @@ use campaign_core::domain::{Endpoint, MessageId, OperationKind, Row};
 pub struct SharedRun {
     /// The stand-in for the campaign's name.
     pub campaign: String,
-    /// Separates runs with the same stand-in. Empty if nothing has to be separated.
+    /// Separates runs with the same stand-in. Empty if no separation is needed.
     pub edition: String,
     /// The gateway's profile.
     pub gateway: String,
@@ -28,7 +28,7 @@ pub struct SharedRun {
     pub endpoint: Endpoint,
     /// The kind of its operations. For messages of any kind, the kind that carries all channels.
     pub kind: OperationKind,
-    /// Whether it sends to real recipients.
+    /// Whether the run sends to real recipients.
     pub live: bool,
     /// The effect of the suppression list.
     pub suppression: SuppressionPolicy,
@@ -237,9 +237,10 @@ pub(crate) const HOUR: i64 = 3_600_000_000;
 ///
 /// `drawn` contains the times of earlier draws in ascending order. Times are in microseconds since 1970.
 pub(crate) fn next_draw_time(drawn: &[i64], now: i64, per_hour: u32) -> Option<i64> {
-    let within: Vec<i64> = drawn.iter().copied().filter(|at| at.saturating_add(HOUR) > now).collect();
-    let excess = within.len().checked_sub(usize::try_from(per_hour).unwrap_or(usize::MAX))?;
-    Some(within.get(excess).map_or(now, |at| *at).saturating_add(HOUR))
+    let recent: Vec<i64> = drawn.iter().copied().filter(|at| at.saturating_add(HOUR) > now).collect();
+    // Once the draw at this index is an hour old, fewer than `per_hour` draws are recent.
+    let index = recent.len().checked_sub(usize::try_from(per_hour).unwrap_or(usize::MAX))?;
+    Some(recent.get(index).map_or(now, |at| *at).saturating_add(HOUR))
 }
 
 /// Whether a block contains the rows of an intent. If so, the intent is in doubt once the owner of the block has ended.
@@ -252,7 +253,7 @@ pub(crate) fn owns_rows(block: RowSpan, intent: RowSpan) -> bool {
 pub struct Sharding {
     /// The caller's stored data that workers need in addition to the frozen inputs.
     pub terms: String,
-    /// The number of this sharding. State that was read under an earlier number can be outdated.
+    /// The number of this sharding. State that was read under an earlier number might be outdated.
     pub id: i64,
     /// The fencing token of the claim that sharded the run.
     pub by: Epoch,
@@ -264,9 +265,9 @@ pub struct Sharding {
 pub struct ShardWorker {
     /// The lease on its shards.
     pub lease: Lease,
-    /// The sharding that it knows.
+    /// The number of the sharding that the worker joined.
     pub sharding: i64,
-    /// The worker's place among the workers.
+    /// The number of the worker's place. Each place is locked by one process.
     pub place: u32,
     /// The display name of the process.
     pub(super) name: String,
@@ -301,7 +302,7 @@ pub enum ShardDraw {
 pub struct ShardHolder {
     /// The display name of the process.
     pub name: String,
-    /// The number of its rows, sent or not.
+    /// The number of the worker's rows, sent or not.
     pub rows: u64,
     /// The time at which the worker drew its first shard.
     pub since: Timestamp,
@@ -312,11 +313,11 @@ pub struct ShardHolder {
 pub struct OwnedBlock {
     /// The rows.
     pub rows: RowSpan,
-    /// The number of the process's place.
+    /// The number of the process's place. Each place is locked by one process.
     pub place: u32,
     /// The display name of the worker. `None` for a process that draws blocks for single messages.
     pub worker: Option<String>,
-    /// The time at which the block was drawn. `None` if it is excluded from the hourly count.
+    /// The time at which the block was drawn. `None` if the block is excluded from the hourly count.
     pub drawn_at: Option<Timestamp>,
 }
 
@@ -386,9 +387,9 @@ pub(crate) enum DrawReadiness {
     NoMore,
 }
 
-/// Whether a worker that joined this sharding may draw shards now, later or never.
-pub(crate) fn check_draw(run: &Run, known: i64) -> DrawReadiness {
-    let Some(sharding) = run.sharding.as_ref().filter(|sharding| sharding.id == known) else {
+/// Whether a worker that joined the sharding `joined_id` may draw shards now, later or never.
+pub(crate) fn check_draw(run: &Run, joined_id: i64) -> DrawReadiness {
+    let Some(sharding) = run.sharding.as_ref().filter(|sharding| sharding.id == joined_id) else {
         return DrawReadiness::NoMore;
     };
     if run.progress != RunProgress::Open || run.stop_requested || run.ended_at.is_some() {

@@ -113,7 +113,7 @@ pub struct OptOut {
     pub who: Addressee,
     /// The coverage of the opt-out.
     pub scope: OptOutScope,
-    /// The gateways that it applies to.
+    /// The gateways that the opt-out applies to.
     pub reach: OptOutReach,
     /// The reason, as text.
     pub reason: Arc<str>,
@@ -131,7 +131,7 @@ pub fn import_source(file: &str, by: &str, at: Timestamp) -> String {
     [file, by, &format!("{at:.3}")].join(PART_SEPARATOR)
 }
 
-/// The position of the time among the parts of an import's source. Commas in the file name shift it.
+/// The position of the time among the parts of an import's source. Commas in the file name shift this position.
 fn time_index(source: &str) -> Option<usize> {
     source.split(PART_SEPARATOR).position(|part| part.parse::<Timestamp>().is_ok())
 }
@@ -185,8 +185,8 @@ impl OptOut {
     /// file name.
     pub fn is_from_import(&self, source: &str) -> bool {
         let rest = self.source.strip_prefix(source).filter(|_| self.is_imported() && !source.is_empty());
-        let is_whole = |rest: &str| rest.is_empty() || rest.starts_with(PART_SEPARATOR);
-        rest.is_some_and(is_whole) && source.len() >= imported_file(&self.source).len()
+        let is_part_boundary = |rest: &str| rest.is_empty() || rest.starts_with(PART_SEPARATOR);
+        rest.is_some_and(is_part_boundary) && source.len() >= imported_file(&self.source).len()
     }
 
     /// Whether this opt-out replaces a listed opt-out. An opt-out by a recipient or operator replaces an imported
@@ -286,11 +286,11 @@ pub struct OptOutRecord {
 /// The effect of the suppression list on a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SuppressionPolicy {
-    /// The purpose of its messages.
+    /// The purpose of the run's messages.
     pub purpose: Purpose,
-    /// Whether its messages must arrive, so that the list does not apply. Only for service messages.
+    /// Whether the messages must arrive, so that the list does not apply. Only for service messages.
     pub mandatory: bool,
-    /// Whether its gateway is on loopback, so that opt-outs of loopback gateways apply.
+    /// Whether the gateway is on loopback, so that opt-outs of loopback gateways apply.
     pub loopback: bool,
     /// The version of the list at planning time.
     pub version: u64,
@@ -328,7 +328,7 @@ pub struct SuppressedNumbers {
     pub numbers: NumberSet,
 }
 
-/// Whether opt-outs are added.
+/// Whether opt-outs are added or only counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdditionMode {
     /// Adds the opt-outs.
@@ -345,7 +345,7 @@ pub struct Additions {
     /// The existing opt-outs, as listed. Empty for large additions and previews.
     pub known: Vec<OptOut>,
     /// The number of existing opt-outs.
-    pub already: u64,
+    pub existing: u64,
 }
 
 impl Additions {

@@ -30,12 +30,12 @@ use campaign_core::domain::{
 /// The name of the built-in gateway, the in-process sandbox.
 pub const SANDBOX: &str = "sandbox";
 
-/// A campaign, valid as far as its file and its text files show.
+/// A campaign whose file and text files are valid, or a draft with [`Gaps`].
 #[derive(Clone, Debug)]
 pub struct Campaign {
     /// The part that a run freezes.
     pub brief: CampaignBrief,
-    /// The source of its recipients.
+    /// The source of the recipients.
     pub recipients: RecipientSource,
     /// The format of the list, as far as the campaign defines it.
     pub format: ListFormat,
@@ -45,13 +45,13 @@ pub struct Campaign {
     pub consent: Option<ConsentSource>,
     /// Whether the campaign itself requires consent; see [`Campaign::needs_consent`].
     pub requires_consent: bool,
-    /// The lookup tables of its texts.
+    /// The lookup tables that the texts use.
     pub data: Vec<TableFile>,
     /// The sending options of the campaign; they can change when a run is resumed.
     pub delivery: DeliverySettings,
-    /// The budget of its edition; can change when a run is resumed.
+    /// The budget of the edition; can change when a run is resumed.
     pub limits: Budget,
-    /// The maximum number of messages of its edition per day; can change when a run is resumed.
+    /// The maximum number of messages of the edition per day; can change when a run is resumed.
     pub per_day: Option<DailyLimits>,
     /// The sending window; can change when a run is resumed.
     pub window: Option<SendingWindow>,
@@ -61,21 +61,21 @@ pub struct Campaign {
     pub schedule: Option<Schedule>,
     /// The collection of delivery statuses; can change when a run is resumed.
     pub receipts: ReceiptMode,
-    /// Notifications about its live runs; can change when a run is resumed.
+    /// Notifications about live runs; can change when a run is resumed.
     pub notify: Option<NotifySettings>,
     /// The campaign's tests, in the order of the file.
     pub tests: Vec<CampaignTest>,
     /// The results file of a live run.
     pub results: CampaignPath,
-    /// The day for which it was read: `today` in its texts and file names.
+    /// The day for which the campaign was read: `today` in texts and file names.
     pub today: Date,
     /// The campaign file, as the user named it.
     pub file: PathBuf,
-    /// The folders with its text files.
+    /// The folders with the text files.
     pub folders: TextFolders,
-    /// The locations of its keys and texts.
+    /// The locations of the keys and texts in the files.
     pub places: SourceMap,
-    /// The wrong parts of its file; a campaign with gaps is never sent.
+    /// The parts of the file that have errors; a campaign with gaps is never sent.
     pub gaps: Gaps,
 }
 
@@ -84,15 +84,15 @@ pub struct Campaign {
 pub struct CampaignBrief {
     /// The campaign's name: 1 to 64 of a-z, 0-9 and `-`.
     pub name: String,
-    /// The name for people. It has no effect on sending.
+    /// The human-readable name, which has no effect on sending.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The text that distinguishes the editions of a repeated campaign.
     pub edition: Option<NamedTemplate>,
-    /// The purpose of its messages, which decides which opt-outs apply.
+    /// The purpose of the messages, which decides which opt-outs apply.
     #[serde(default, skip_serializing_if = "Purpose::is_marketing")]
     pub purpose: Purpose,
-    /// Whether its messages must arrive, even if a recipient opted out of all messages.
+    /// Whether the messages must arrive, even if a recipient opted out of all messages.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mandatory: bool,
     /// The name of the profile; [`SANDBOX`] is built in.
@@ -118,7 +118,7 @@ pub struct CampaignBrief {
     /// The recipients to skip because of an earlier message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exclude: Option<PastRecipients>,
-    /// The countries that its messages may reach. `None` for all.
+    /// The countries that the messages may reach. `None` for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub countries: Option<CountrySet>,
     /// Whether the list can be empty.
@@ -126,10 +126,10 @@ pub struct CampaignBrief {
     pub may_be_empty: bool,
     /// The constants of the texts, in the file's order.
     pub vars: Vec<(String, String)>,
-    /// The names of the lookup tables of its texts.
+    /// The names of the lookup tables that the texts use.
     #[serde(rename = "data", default, skip_serializing_if = "Vec::is_empty")]
     pub tables: Vec<String>,
-    /// The content of its messages.
+    /// The content of the messages.
     pub content: MessageContent<NamedTemplate>,
     /// The variants of an A/B test; empty if all recipients get `content`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -146,7 +146,7 @@ pub enum DuplicatePolicy {
     /// The first row is sent, the others are skipped.
     #[default]
     Skip,
-    /// Nothing is sent.
+    /// No messages are sent.
     Refuse,
     /// Every row is sent.
     Allow,
@@ -272,13 +272,13 @@ impl CampaignBrief {
         intersect_countries([self.countries.as_ref(), policy])
     }
 
-    /// The home countries of a profile, unless the campaign itself names the countries that it is for. A policy limits
-    /// all campaigns, so it does not say which countries this campaign is for.
+    /// The home countries of a profile. `None` if the campaign defines its own `countries`. The countries of the
+    /// profile's policy make no difference, because they limit all campaigns.
     pub fn effective_home<'p>(&self, profile: Option<&'p Profile>) -> Option<&'p CountrySet> {
         profile.filter(|_| self.countries.is_none())?.home.as_ref()
     }
 
-    /// The time zone of the campaign.
+    /// The time zone of the campaign; UTC if the campaign names none.
     pub fn home_zone(&self) -> TimeZone {
         self.timezone.as_deref().and_then(|name| TimeZone::get(name).ok()).unwrap_or(TimeZone::UTC)
     }
@@ -302,7 +302,7 @@ impl Campaign {
         profile.map_or(self.delivery.rate, |profile| self.delivery.with_profile_limits(profile).rate)
     }
 
-    /// The time zone of the campaign.
+    /// The time zone of the campaign; UTC if the campaign names none.
     pub fn home_zone(&self) -> TimeZone {
         self.brief.home_zone()
     }
@@ -386,8 +386,8 @@ pub(super) fn default_results_path(file: &CampaignPath, name: &str) -> CampaignP
     file.join_sibling(format!("results/{name}.csv"))
 }
 
-/// Inserts a word before the extension `.csv`. To other names, the word and `.csv` are appended, so that different
-/// paths stay different.
+/// Inserts a word before the extension `.csv`. If a name does not end with `.csv`, the word and `.csv` are appended, so
+/// that different paths stay different.
 fn insert_path_word(results: &CampaignPath, word: &str) -> CampaignPath {
     let path = results.path();
     let is_csv = path.extension().is_some_and(|extension| extension == "csv");
@@ -401,7 +401,7 @@ fn insert_path_word(results: &CampaignPath, word: &str) -> CampaignPath {
 pub struct MessageVariant {
     /// The name: 1 to 64 letters, digits, `-` and `_`.
     pub name: String,
-    /// The share of recipients who get it.
+    /// The share of recipients who get the variant.
     pub share: Percentage,
     /// The content, if it differs from that of the campaign.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -503,8 +503,8 @@ impl Gaps {
         self.any_name || self.names.contains(name)
     }
 
-    /// Collects the names that the author might have meant to define: unknown keys and the keys in them, and the keys
-    /// of `vars`, `columns` and `data`.
+    /// Collects the names that the author might have meant to define: the keys of `vars`, `columns` and `data`, unknown
+    /// keys, and the keys under unknown keys.
     pub(super) fn collect_possible_names(&mut self, root: ConfigSection<'_>) {
         let recipients = root.subsection("recipients");
         let variants = root.find_value("variants").and_then(Node::as_entries).unwrap_or_default();

@@ -63,11 +63,11 @@ pub struct ExpectedText {
     pub parts: Option<usize>,
     /// The maximum number of SMS parts.
     pub max_parts: Option<usize>,
-    /// Parts that it contains.
+    /// Parts that the text must contain.
     pub contains: Vec<String>,
-    /// Parts that it does not contain.
+    /// Parts that the text must not contain.
     pub not_contains: Vec<String>,
-    /// A regular expression that it matches.
+    /// A regular expression that the text must match.
     pub matches: Option<Regex>,
 }
 
@@ -111,7 +111,7 @@ static TEST_KEYS: &[KeySpec] = &[
 ];
 
 const CHANNELS_COUNT: usize = Channel::ALL.len();
-/// The keys of `expect` that are not channels.
+/// The number of keys of `expect` that are not channels.
 const OWN_COUNT: usize = 3;
 
 /// The names of all channels.
@@ -157,10 +157,11 @@ static PIECE: KeySpec = KeySpec::new("piece", ValueShape::Template, "\"-10%\"").
 
 const WHOLE_TEXT: KeySpec = KeySpec::new("text", ValueShape::Template, "\"Olena, -10% until Sunday\"")
     .with_doc("The whole text. A trailing line break is ignored.");
-const CONTAINS: KeySpec = KeySpec::new("contains", ValueShape::List { of: &PIECE, least: 1, most: 100 }, "[\"-10%\"]")
-    .with_doc("Strings that the text must contain.");
+const CONTAINS: KeySpec =
+    KeySpec::new("contains", ValueShape::List { item: &PIECE, least: 1, most: 100 }, "[\"-10%\"]")
+        .with_doc("Strings that the text must contain.");
 const NOT_CONTAINS: KeySpec =
-    KeySpec::new("not_contains", ValueShape::List { of: &PIECE, least: 1, most: 100 }, "[None, \"  \"]")
+    KeySpec::new("not_contains", ValueShape::List { item: &PIECE, least: 1, most: 100 }, "[None, \"  \"]")
         .with_doc("Strings that the text must not contain.");
 const MATCHES: KeySpec = KeySpec::new("matches", ValueShape::Line, "'^[^{}]*$'")
     .with_doc("A regular expression that the text must match. `^` and `$` stand for its beginning and end.");
@@ -246,7 +247,7 @@ fn read_expectation(
     let mut texts = Vec::new();
     for channel in Channel::ALL {
         let Some(node) = section.find_value(channel.name()) else { continue };
-        texts.push(read_text(channel, ConfigSection::new(Some(node), SMS_TEXT), report)?);
+        texts.push(read_expected_text(channel, ConfigSection::new(Some(node), SMS_TEXT), report)?);
     }
     let max_cost = section.parse_value("max_cost");
     let has_message = channels.is_some() || !texts.is_empty() || max_cost.is_some();
@@ -273,7 +274,12 @@ fn find_reason(word: &str) -> Option<&'static str> {
     TESTABLE_REASONS.into_iter().find(|reason| *reason == word)
 }
 
-fn read_text(channel: Channel, section: ConfigSection<'_>, report: &mut FindingCollector) -> Option<ExpectedText> {
+/// Reads what a test expects of the text on a channel; `None` if it is invalid, which was reported.
+fn read_expected_text(
+    channel: Channel,
+    section: ConfigSection<'_>,
+    report: &mut FindingCollector,
+) -> Option<ExpectedText> {
     // Spaces count, so the values are not trimmed.
     let read_string = |key: &str| Some(section.find_value(key)?.as_scalar()?.text.clone());
     let mut read_strings = |key: &str| -> Vec<String> {

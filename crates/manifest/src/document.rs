@@ -31,7 +31,7 @@ pub struct FileKind {
     pub keys: &'static [KeySpec],
 }
 
-/// Reads a file of this kind within its scope, checks its structure and converts it to a value.
+/// Reads a file, checks it against the keys of its kind, and converts it to a value with `resolve`.
 pub fn load_file<T>(
     path: &CampaignPath,
     kind: FileKind,
@@ -112,12 +112,12 @@ impl FindingCollector {
         read(&self.source, KnownKeys { is_key: &is_key, is_text: &is_text })
     }
 
-    /// Replaces findings caused by typing mistakes with findings about the mistakes. Returns whether there are any
-    /// mistakes.
+    /// Replaces findings caused by typing mistakes with findings about the mistakes. Returns whether it found any
+    /// mistakes. A file without errors is not searched.
     ///
-    /// A mistake changes what its top-level key means. If the file could be parsed (`is_read`), findings about other
+    /// A mistake changes what its top-level key means. If the file could be parsed (`is_parsed`), findings about other
     /// top-level keys are kept.
-    pub(crate) fn replace_slip_findings(&mut self, is_read: bool) -> bool {
+    pub(crate) fn replace_slip_findings(&mut self, is_parsed: bool) -> bool {
         if !self.findings.iter().any(Finding::is_error) {
             return false;
         }
@@ -127,9 +127,10 @@ impl FindingCollector {
         }
         let blocks: Vec<_> = slips.iter().map(|(span, _)| self.top_level_span(span.start)).collect();
         self.findings.retain(|finding| {
-            let Some(place) = finding.place.as_ref().filter(|_| is_read) else { return false };
-            // The key that is missing at the top level might be the one with the mistake.
-            !place.span.is_empty() && !blocks.iter().any(|block| block.contains(&place.span.start))
+            let Some(place) = &finding.place else { return false };
+            // An empty span reports a missing top-level key, which might be the key with the mistake.
+            let is_missing_key = place.span.is_empty();
+            is_parsed && !is_missing_key && !blocks.iter().any(|block| block.contains(&place.span.start))
         });
         slips.into_iter().for_each(|(span, finding)| self.add(&span, finding));
         true
@@ -148,6 +149,7 @@ impl FindingCollector {
             }
             line_start += line.len();
         }
+        // The range also contains the position after the last byte.
         key_start..text.len() + 1
     }
 
@@ -296,7 +298,7 @@ fn split_default_list(list: &'static str) -> Vec<&'static str> {
 /// The maximum size of a campaign file, of gateways.yaml and of other configuration files, in bytes.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// Reads a file, which findings call `noun`.
+/// Reads a UTF-8 file of at most 1 MiB. Findings call the file `noun`.
 pub(super) fn read_source(file: &CampaignPath, noun: &str) -> Result<SourceText, Box<Finding>> {
     let path = file.path();
     let name = path.display();
@@ -343,10 +345,10 @@ mod tests {
 
     #[test]
     fn missing_list_key_has_its_default_items() {
-        let nothing = ConfigSection::new(None, PROFILE);
-        assert_eq!(nothing.list_items("fatal_errors"), ["Not enough money"]);
-        assert_eq!(nothing.list_items("sender_verified"), ["Checked"]);
-        assert!(nothing.list_items("trust_status").is_empty());
+        let empty_section = ConfigSection::new(None, PROFILE);
+        assert_eq!(empty_section.list_items("fatal_errors"), ["Not enough money"]);
+        assert_eq!(empty_section.list_items("sender_verified"), ["Checked"]);
+        assert!(empty_section.list_items("trust_status").is_empty());
         assert_eq!(split_default_list("[No route, Not enough money]"), ["No route", "Not enough money"]);
         assert!(split_default_list("[]").is_empty());
     }

@@ -1,4 +1,4 @@
-//! Fixing a campaign file: applies the fixes of its findings until nothing more can be fixed.
+//! Automatic fixes for campaign files. The fixes of all findings are applied until nothing more can be fixed.
 
 use std::path::Path;
 
@@ -74,23 +74,24 @@ fn keeps_values(before: &Node, after: &Node, applied: &[&Fix]) -> bool {
     let edits = || applied.iter().flat_map(|fix| &fix.edits);
     let is_touched =
         |node: &Node| edits().any(|edit| edit.span.start <= node.span.end && node.span.start <= edit.span.end);
-    let mut left = new.iter();
-    let is_kept = |node: &&Node| left.any(|other| have_same_value(node, other));
+    // The search for each value continues after the previous value, so the order must be the same.
+    let mut remaining = new.iter();
+    let is_kept = |node: &&Node| remaining.any(|other| have_same_value(node, other));
     // A fix can split a key from its value, which was read as part of the key before.
     new.len() <= old.len() + applied.len() && old.iter().filter(|node| !is_touched(node)).all(is_kept)
 }
 
-fn have_same_value(one: &Node, other: &Node) -> bool {
-    one.as_scalar().map(|value| &value.text) == other.as_scalar().map(|value| &value.text)
+fn have_same_value(first: &Node, second: &Node) -> bool {
+    first.as_scalar().map(|value| &value.text) == second.as_scalar().map(|value| &value.text)
 }
 
 /// Collects the non-empty scalars of a tree, in the order of the file.
-fn collect_values<'n>(node: &'n Node, found: &mut Vec<&'n Node>) {
+fn collect_values<'n>(node: &'n Node, values: &mut Vec<&'n Node>) {
     match &node.content {
         NodeContent::Scalar(scalar) if scalar.is_null() => {}
-        NodeContent::Scalar(_) => found.push(node),
-        NodeContent::List(items) => items.iter().for_each(|item| collect_values(item, found)),
-        NodeContent::Map(entries) => entries.iter().for_each(|entry| collect_values(&entry.value, found)),
+        NodeContent::Scalar(_) => values.push(node),
+        NodeContent::List(items) => items.iter().for_each(|item| collect_values(item, values)),
+        NodeContent::Map(entries) => entries.iter().for_each(|entry| collect_values(&entry.value, values)),
     }
 }
 
@@ -186,10 +187,10 @@ mod tests {
         /// A few characters of a valid file are replaced, removed or added.
         #[test]
         fn fixing_terminates_and_adds_no_errors(
-            spoils in proptest::collection::vec((0..VALID.len(), 0..3_usize, "[a-z:\"'@\t\u{a0}“”\n ]{0,2}"), 1..4)
+            changes in proptest::collection::vec((0..VALID.len(), 0..3_usize, "[a-z:\"'@\t\u{a0}“”\n ]{0,2}"), 1..4)
         ) {
             let mut text = VALID.to_owned();
-            for (at, length, new) in spoils {
+            for (at, length, new) in changes {
                 let (at, end) = (at.min(text.len()), (at + length).min(text.len()));
                 if text.is_char_boundary(at) && text.is_char_boundary(end) {
                     text.replace_range(at..end, &new);

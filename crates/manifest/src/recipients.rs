@@ -156,9 +156,9 @@ pub struct SuppressionFile {
     pub file: CampaignPath,
     /// The header of the column with the numbers, if defined.
     pub phone: Option<String>,
-    /// The region of its national numbers; `None` for that of the recipients.
+    /// The region of national numbers in the file; `None` for the region of the recipients.
     pub region: Option<Region>,
-    /// The key that names it, such as `recipients.suppress[0]`.
+    /// The key that names the file, such as `recipients.suppress[0]`.
     pub key: String,
 }
 
@@ -213,7 +213,7 @@ pub struct ConsentFile {
     pub file: CampaignPath,
     /// The header of the column with the numbers, if defined.
     pub phone: Option<String>,
-    /// The region of its national numbers; `None` for that of the recipients.
+    /// The region of national numbers in the file; `None` for the region of the recipients.
     pub region: Option<Region>,
 }
 

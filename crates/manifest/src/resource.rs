@@ -34,9 +34,9 @@ pub enum ResourceKind {
 /// A program, an address or a source of a campaign.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource {
-    /// The key that names it, such as `notify.command`; keys of the profile begin with `profile.`.
+    /// The key that names the resource, such as `notify.command`; keys of the profile begin with `profile.`.
     pub key: String,
-    /// The resource for people, on one line. It shows where secrets are stored, but no parameter values.
+    /// A human-readable description, on one line. It shows where secrets are stored, but no parameter values.
     pub shown: String,
     /// Everything written under the key, as JSON. It is compared and never shown.
     pub written: String,
@@ -132,8 +132,12 @@ fn recipient_list_resource(recipients: &Node) -> Option<Resource> {
         "url" => {
             let headers = find_value(recipients, "headers").and_then(Node::as_entries).unwrap_or_default();
             let names: Vec<&str> = headers.iter().map(|header| header.key.as_str()).collect();
-            let with = if names.is_empty() { String::new() } else { format!(" with the headers {}", names.join(", ")) };
-            (redact_address(&scalar_text(source)) + &with, json!([node_to_json(source), key_to_json("headers")]))
+            let headers_suffix =
+                if names.is_empty() { String::new() } else { format!(" with the headers {}", names.join(", ")) };
+            (
+                redact_address(&scalar_text(source)) + &headers_suffix,
+                json!([node_to_json(source), key_to_json("headers")]),
+            )
         }
         "command" => (quote_command(source), node_to_json(source)),
         "sql" => {

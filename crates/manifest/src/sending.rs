@@ -25,7 +25,7 @@ pub struct SendingTerms {
     pub until: Option<SendingDeadline>,
     /// Whether messages get a webhook address, if the profile has one.
     pub webhooks: bool,
-    /// Whether rejections are only reported.
+    /// Whether rejections are only reported and do not stop the run.
     pub keep_going: bool,
     /// Whether the run waits until messages can be sent; otherwise it stops.
     pub waits: bool,
@@ -188,11 +188,11 @@ mod tests {
         let campaign = load_campaign(&file, CampaignDay::Of(Timestamp::now())).value.unwrap();
         let terms = SendingTerms::from_campaign(&campaign, None, false, true);
         let stored = serde_json::to_string(&terms.to_worker_terms(Some(profile))).unwrap();
-        let read: SendingTerms = serde_json::from_str(&stored).unwrap();
+        let restored: SendingTerms = serde_json::from_str(&stored).unwrap();
         // The worker's own profile has no policy.
-        assert_eq!(read.effective_windows(None).collect::<Vec<_>>(), [profile.window.as_ref().unwrap()]);
-        assert_eq!((read.policy.cap, &read.policy.countries), (profile.cap, &profile.countries));
-        assert_eq!(read.allowed_countries(&campaign.brief, None), profile.countries);
+        assert_eq!(restored.effective_windows(None).collect::<Vec<_>>(), [profile.window.as_ref().unwrap()]);
+        assert_eq!((restored.policy.cap, &restored.policy.countries), (profile.cap, &profile.countries));
+        assert_eq!(restored.allowed_countries(&campaign.brief, None), profile.countries);
         // Terms of an earlier version have no policy.
         let earlier = stored.replace(",\"policy\":", ",\"other\":");
         assert_eq!(serde_json::from_str::<SendingTerms>(&earlier).unwrap(), terms);
@@ -210,8 +210,8 @@ mod tests {
             fs::write(&file, format!("purpose: {purpose}\nrecipients: {recipients}\nchannels: [hlr]\n")).unwrap();
             let campaign = load_campaign_within(&file, CampaignDay::Of(Timestamp::now()), scope).value.unwrap();
             let stored = serde_json::to_string(&SendingTerms::from_campaign(&campaign, None, false, true)).unwrap();
-            let read: SendingTerms = serde_json::from_str(&stored).unwrap();
-            assert_eq!(read.policy.suppress, campaign.suppress[..number], "{purpose}");
+            let restored: SendingTerms = serde_json::from_str(&stored).unwrap();
+            assert_eq!(restored.policy.suppress, campaign.suppress[..number], "{purpose}");
         }
     }
 }

@@ -44,20 +44,20 @@ pub enum SettingOrigin {
 /// `is_gateway_given` means that the gateway was given on the command line. For a secret, the value is the place where
 /// the secret is stored.
 pub fn list_settings(campaign: &Campaign, profile: Option<&Profile>, is_gateway_given: bool) -> Vec<Setting> {
-    let mut settings = SettingsCollector { campaign, found: Vec::new() };
-    settings.collect_map(CAMPAIGN, Some(campaign.places.root_node()), "");
+    let mut collector = SettingsCollector { campaign, settings: Vec::new() };
+    collector.collect_map(CAMPAIGN, Some(campaign.places.root_node()), "");
     if let Some(profile) = profile {
-        settings.apply_profile(profile);
+        collector.apply_profile(profile);
     }
     if is_gateway_given {
-        settings.put_setting("gateway", campaign.brief.gateway.as_str().into(), SettingOrigin::CommandLine);
+        collector.put_setting("gateway", campaign.brief.gateway.as_str().into(), SettingOrigin::CommandLine);
     }
-    settings.found
+    collector.settings
 }
 
 struct SettingsCollector<'c> {
     campaign: &'c Campaign,
-    found: Vec<Setting>,
+    settings: Vec<Setting>,
 }
 
 impl SettingsCollector<'_> {
@@ -85,12 +85,12 @@ impl SettingsCollector<'_> {
 
     fn collect_channels(&mut self, items: &[Node]) {
         for (index, item) in items.iter().enumerate() {
-            let Some(found) = parse_channel_item(item) else { continue };
-            let name = found.channel.name();
+            let Some(channel_item) = parse_channel_item(item) else { continue };
+            let name = channel_item.channel.name();
             let Some(ValueShape::Map(keys)) = CHANNELS.iter().find(|key| key.name == name).map(|key| key.shape) else {
                 continue;
             };
-            self.collect_map(keys, found.keys, &format!("channels[{index}].{name}"));
+            self.collect_map(keys, channel_item.keys, &format!("channels[{index}].{name}"));
         }
         let kind = self.campaign.brief.content.kind.name().into();
         self.put_setting("operation", kind, SettingOrigin::Follows("the channels"));
@@ -158,14 +158,14 @@ impl SettingsCollector<'_> {
     /// derived one.
     fn put_setting(&mut self, key: &str, value: Value, origin: SettingOrigin) {
         let setting = Setting { key: key.to_owned(), value, origin };
-        match self.found.iter_mut().find(|found| found.key == key) {
-            Some(found)
+        match self.settings.iter_mut().find(|existing| existing.key == key) {
+            Some(existing)
                 if matches!(
-                    (&found.origin, &setting.origin),
+                    (&existing.origin, &setting.origin),
                     (SettingOrigin::Written(_), SettingOrigin::Follows(_))
                 ) => {}
-            Some(found) => *found = setting,
-            None => self.found.push(setting),
+            Some(existing) => *existing = setting,
+            None => self.settings.push(setting),
         }
     }
 }

@@ -73,10 +73,10 @@ impl SourceMap {
         let (_, node) = find_value(&self.root, name)?;
         let Some(scalar) = node.as_scalar() else { return self.locate_key(name) };
         let raw = self.source.text().get(node.span.clone())?;
-        let exact = align_characters(raw, scalar).and_then(|bytes| {
+        let exact = align_characters(raw, scalar).and_then(|char_offsets| {
             let first = count_chars_before(&scalar.text, line, column);
-            let start = *bytes.get(first)?;
-            let last = *bytes.get(first.checked_add(length.max(1))? - 1)?;
+            let start = *char_offsets.get(first)?;
+            let last = *char_offsets.get(first.checked_add(length.max(1))? - 1)?;
             let width = raw[last..].chars().next().map_or(0, char::len_utf8);
             Some(node.span.start + start..node.span.start + last + width)
         });
@@ -126,6 +126,7 @@ pub(super) fn align_characters(raw: &str, scalar: &Scalar) -> Option<Vec<usize>>
     scalar.text.chars().map(|character| written.find_character(character)).collect()
 }
 
+/// The YAML source of a scalar, read character by character.
 struct RawText<'r> {
     raw: &'r str,
     chars: Peekable<CharIndices<'r>>,
@@ -138,7 +139,7 @@ impl RawText<'_> {
     /// Skips white space that is only indentation or folding.
     fn find_character(&mut self, character: char) -> Option<usize> {
         loop {
-            let (at, c) = self.next()?;
+            let (at, c) = self.next_character()?;
             if c == Some(character) {
                 return Some(at);
             }
@@ -155,7 +156,7 @@ impl RawText<'_> {
     }
 
     /// The next character that the source encodes; its value is `None` if an escape stands for no character.
-    fn next(&mut self) -> Option<(usize, Option<char>)> {
+    fn next_character(&mut self) -> Option<(usize, Option<char>)> {
         let (at, c) = self.chars.next()?;
         match (self.style, c) {
             (Style::SingleQuoted, '\'') => self.chars.next_if(|&(_, c)| c == '\'').map(|_| (at, Some(c))),

@@ -25,7 +25,7 @@ pub struct TextFolders {
 pub(super) struct TextFile {
     /// The path as it is shown.
     pub(super) path: PathBuf,
-    /// The text without byte order mark, carriage returns and a final newline.
+    /// The text without a byte order mark, carriage returns or a final newline.
     pub(super) text: String,
 }
 
@@ -64,6 +64,7 @@ impl TextFolders {
         self.inline_texts.insert(name, text);
     }
 
+    /// Reads the text file with this name from the first folder that contains it.
     pub(super) fn find_text(&self, name: &str) -> Result<TextFile, TextFileError> {
         let is_normal = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
         if name.is_empty() || name.contains('\0') || !Path::new(name).components().all(is_normal) {

@@ -78,6 +78,7 @@ impl fmt::Display for Rate {
     }
 }
 
+/// The suffixes of durations, with their lengths in seconds.
 const UNITS: [(char, u32); 4] = [('s', 1), ('m', 60), ('h', 3_600), ('d', 86_400)];
 
 /// A duration in whole seconds.

@@ -15,8 +15,8 @@ use super::profile::Profile;
 use campaign_core::calendar::{DailyHours, Days, Occurrence, Window, Windows, suggest_date_order};
 use campaign_core::finding::{Finding, rules};
 
-const HOURS: &str = "write the hours in the form `09:00-20:00`; `22:00-06:00` ends the next morning";
-const DAYS: &str = "write the days in the form `mon-fri` or `mon, wed`";
+const HOURS_HELP: &str = "write the hours in the form `09:00-20:00`; `22:00-06:00` ends the next morning";
+const DAYS_HELP: &str = "write the days in the form `mon-fri` or `mon, wed`";
 
 /// The times at which messages can be sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,9 +51,9 @@ pub enum SendingDeadline {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ColumnSupport {
     /// A window can name a column of the campaign's list.
-    Known,
+    Allowed,
     /// A window cannot name a column, because a profile has no list.
-    Unknown,
+    Forbidden,
 }
 
 impl Campaign {
@@ -214,7 +214,8 @@ pub(super) fn read_window(
     if let Some((text, span)) = parent.typed_text("window") {
         let hours = DailyHours::parse(text);
         if hours.is_none() {
-            report.add(span, Finding::new(&rules::WINDOW, format!("`{text}` is not a range of hours")).help(HOURS));
+            report
+                .add(span, Finding::new(&rules::WINDOW, format!("`{text}` is not a range of hours")).help(HOURS_HELP));
         }
         let window = |hours| Window { hours, days: Days::ALL, except: Default::default() };
         return Some(Some(SendingWindow { window: window(hours?), zone: WindowZone::Campaign }));
@@ -232,7 +233,7 @@ fn read_window_map(
     let (text, span) = section.typed_text("hours")?;
     let hours = DailyHours::parse(text);
     if hours.is_none() {
-        report.add(span, Finding::new(&rules::WINDOW, format!("`{text}` is not a range of hours")).help(HOURS));
+        report.add(span, Finding::new(&rules::WINDOW, format!("`{text}` is not a range of hours")).help(HOURS_HELP));
     }
     let days = match section.typed_text("days") {
         None => Some(Days::ALL),
@@ -241,7 +242,7 @@ fn read_window_map(
             if days.is_none() {
                 report.add(
                     span,
-                    Finding::new(&rules::WINDOW, format!("`{text}` is not a valid list of weekdays")).help(DAYS),
+                    Finding::new(&rules::WINDOW, format!("`{text}` is not a valid list of weekdays")).help(DAYS_HELP),
                 );
             }
             days
@@ -262,7 +263,7 @@ fn read_window_map(
     let zone = match section.text("zone")? {
         "campaign" => WindowZone::Campaign,
         "recipient" => WindowZone::Recipient,
-        column if columns == ColumnSupport::Known => WindowZone::Column(column.to_owned()),
+        column if columns == ColumnSupport::Allowed => WindowZone::Column(column.to_owned()),
         _ => {
             if let Some((text, span)) = section.typed_text("zone") {
                 let finding =

@@ -1,8 +1,8 @@
 //! Host allowlist: requests must name the published host, or they must name this machine and not come from the
 //! internet.
 //!
-//! This prevents DNS rebinding, in which a malicious page makes a browser call an address of this machine under another
-//! name. It also rejects requests that a misconfigured proxy forwards from the internet.
+//! The allowlist prevents DNS rebinding, in which a malicious page makes a browser call an address of this machine
+//! under another name. It also rejects requests that a misconfigured proxy forwards from the internet.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -39,18 +39,14 @@ impl Hosts {
             // The operator allows access under this name from anywhere.
             return true;
         }
+        let mut clients = CLIENT_HEADERS.iter().flat_map(|name| header_values(headers, name)).flat_map(list_items);
+        let mut forwarded_hosts =
+            HOST_HEADERS.iter().flat_map(|name| header_values(headers, name)).flat_map(list_items);
+        let mut hops = header_values(headers, FORWARDED.as_str()).flat_map(list_items);
         self.is_own(host)
-            && CLIENT_HEADERS
-                .iter()
-                .flat_map(|name| header_values(headers, name))
-                .flat_map(list_items)
-                .all(is_private_node)
-            && HOST_HEADERS
-                .iter()
-                .flat_map(|name| header_values(headers, name))
-                .flat_map(list_items)
-                .all(|name| self.is_own(name))
-            && header_values(headers, FORWARDED.as_str()).flat_map(list_items).all(|hop| self.is_own_hop(hop))
+            && clients.all(is_private_node)
+            && forwarded_hosts.all(|name| self.is_own(name))
+            && hops.all(|hop| self.is_own_hop(hop))
     }
 
     /// Whether a hop in the `Forwarded` header (RFC 7239) names only private addresses and hosts of this server.
@@ -71,8 +67,8 @@ impl Hosts {
         self.published.as_deref().is_some_and(|published| authority.host().eq_ignore_ascii_case(published))
     }
 
-    /// Whether a host, with or without a port, is the published host, or a name of this machine that other people
-    /// cannot assign.
+    /// Whether a host, with or without a port, names this server: the published host, a loopback name, or the address
+    /// of the listener. If the server listens on all addresses, every address that is not public counts.
     pub fn is_own(&self, host: &str) -> bool {
         let Ok(authority) = host.parse::<Authority>() else { return false };
         if authority.as_str().contains('@') {
@@ -130,7 +126,8 @@ pub fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// Whether an address is in the shared address space (RFC 6598), which internet providers and clouds use internally.
+/// Whether an address is in the shared address space 100.64.0.0/10 (RFC 6598), which internet providers and clouds use
+/// internally.
 fn is_shared(ip: Ipv4Addr) -> bool {
     matches!(ip.octets(), [100, second, ..] if second & 0b1100_0000 == 64)
 }

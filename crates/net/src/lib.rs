@@ -56,7 +56,7 @@ pub fn bind_socket(address: SocketAddr) -> io::Result<TcpSocket> {
     Ok(socket)
 }
 
-/// Accepts the next connection and returns it with the remote address. Cancel safe.
+/// Accepts the next connection and returns it with the remote address. This function is cancel safe.
 pub async fn accept_connection(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     loop {
         match listener.accept().await {
@@ -83,20 +83,24 @@ pub fn connectable_address(address: SocketAddr) -> SocketAddr {
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionLimits {
     /// The timeout for the head of a request, and for the next request on a connection.
-    pub head: Duration,
+    pub head_timeout: Duration,
     /// The idle timeout in both directions; `None` if responses can be late on purpose.
-    pub silence: Option<Duration>,
-    /// The maximum number of connections; further ones wait in the backlog.
-    pub connections: usize,
-    /// The time that open requests may take to finish at shutdown.
-    pub end: Duration,
+    pub idle_timeout: Option<Duration>,
+    /// The maximum number of connections; further connections wait in the backlog.
+    pub max_connections: usize,
+    /// The time in which open requests must finish at shutdown.
+    pub shutdown_timeout: Duration,
 }
 
 impl Default for ConnectionLimits {
     /// The limits of a public listener.
     fn default() -> Self {
-        let (head, silence, end) = (Duration::from_secs(5), Duration::from_secs(15), Duration::from_secs(5));
-        Self { head, silence: Some(silence), connections: 512, end }
+        Self {
+            head_timeout: Duration::from_secs(5),
+            idle_timeout: Some(Duration::from_secs(15)),
+            max_connections: 512,
+            shutdown_timeout: Duration::from_secs(5),
+        }
     }
 }
 
@@ -112,8 +116,10 @@ pub async fn serve_connections(
     loop {
         tokio::select! {
             () = &mut shutdown => break,
-            () = connections.wait_for_one() => {}
-            (stream, remote) = accept_connection(&listener), if connections.is_below_limit() => connections.serve_stream(stream, remote, &app),
+            () = connections.wait_until_one_ends() => {}
+            (stream, remote) = accept_connection(&listener), if connections.is_below_limit() => {
+                connections.serve_stream(stream, remote, &app);
+            }
         }
     }
     // Refuse new connections instead of letting them wait.
@@ -137,7 +143,7 @@ impl Connections {
 
     /// Whether another connection is allowed.
     fn is_below_limit(&self) -> bool {
-        self.open.len() < self.limits.connections
+        self.open.len() < self.limits.max_connections
     }
 
     /// Starts serving the requests of a connection, until the connection ends or a shutdown is requested.
@@ -147,7 +153,7 @@ impl Connections {
     }
 
     /// Waits until a connection has ended. If there are no connections, waits forever.
-    pub async fn wait_for_one(&mut self) {
+    pub async fn wait_until_one_ends(&mut self) {
         if self.open.join_next().await.is_none() {
             std::future::pending().await
         }
@@ -164,17 +170,19 @@ impl Connections {
         self.request_shutdown();
         let ended = async { while self.open.join_next().await.is_some() {} };
         // Dropping `open` aborts the rest.
-        let _ = tokio::time::timeout(self.limits.end, ended).await;
+        let _ = tokio::time::timeout(self.limits.shutdown_timeout, ended).await;
     }
 }
 
+/// Serves the requests of a connection until it ends. After a shutdown request, only the current response is finished.
 async fn serve_stream_task(stream: TcpStream, app: Router, limits: ConnectionLimits, mut closing: watch::Receiver<()>) {
     // Responses are small and needed immediately. If setting the option fails, the socket is only slower.
     let _ = stream.set_nodelay(true);
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(limits.head)
-        .serve_connection(TokioIo::new(IdleTimeoutStream::new(stream, limits.silence)), TowerToHyperService::new(app));
+    let connection =
+        http1::Builder::new().timer(TokioTimer::new()).header_read_timeout(limits.head_timeout).serve_connection(
+            TokioIo::new(IdleTimeoutStream::new(stream, limits.idle_timeout)),
+            TowerToHyperService::new(app),
+        );
     let mut connection = std::pin::pin!(connection);
     // The result is ignored: a connection ends because of its client, a timeout or the shutdown.
     tokio::select! {
@@ -316,7 +324,7 @@ mod tests {
     async fn connection_without_a_complete_request_head_is_closed() {
         let server = start_server(
             hello_router(),
-            ConnectionLimits { head: SHORT, silence: None, ..ConnectionLimits::default() },
+            ConnectionLimits { head_timeout: SHORT, idle_timeout: None, ..ConnectionLimits::default() },
         );
         for sent in ["", "GET / HTTP/1.1\r\nHo"] {
             assert_eq!(send_and_read(server.address, sent).await, "", "{sent}");
@@ -329,8 +337,12 @@ mod tests {
     async fn client_that_does_not_read_its_response_is_disconnected() {
         // More than the buffers on both sides can hold.
         let large = Router::new().route("/", get(|| async { Body::from(vec![b'a'; 64 << 20]) }));
-        let limits =
-            ConnectionLimits { head: LONG, silence: Some(SHORT), connections: 1, ..ConnectionLimits::default() };
+        let limits = ConnectionLimits {
+            head_timeout: LONG,
+            idle_timeout: Some(SHORT),
+            max_connections: 1,
+            ..ConnectionLimits::default()
+        };
         let server = start_server(large, limits);
         let mut unread = TcpStream::connect(server.address).await.expect("a connection");
         unread.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await.expect("sent");
@@ -343,7 +355,12 @@ mod tests {
     async fn connection_above_the_limit_waits() {
         let server = start_server(
             hello_router(),
-            ConnectionLimits { connections: 2, head: LONG, silence: None, ..ConnectionLimits::default() },
+            ConnectionLimits {
+                max_connections: 2,
+                head_timeout: LONG,
+                idle_timeout: None,
+                ..ConnectionLimits::default()
+            },
         );
         let idle = async || TcpStream::connect(server.address).await.expect("a connection");
         let (first, _second) = (idle().await, idle().await);
@@ -370,10 +387,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn stuck_request_is_ended_at_shutdown() {
+    async fn stuck_request_is_aborted_at_shutdown() {
         let (_never, released) = watch::channel(());
         let (stuck, mut inside) = held_router(released);
-        let mut server = start_server(stuck, ConnectionLimits { end: SHORT, ..ConnectionLimits::default() });
+        let limits = ConnectionLimits { shutdown_timeout: SHORT, ..ConnectionLimits::default() };
+        let mut server = start_server(stuck, limits);
         let request = tokio::spawn(send_and_read(server.address, "GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
         inside.recv().await.expect("a request arrives");
         drop(server.shutdown.take());

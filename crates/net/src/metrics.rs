@@ -70,7 +70,7 @@ impl Default for Metrics {
         let (receipts, occurrences, notifications) = <_>::default();
         let (messages, runs, taken, allowed) = <_>::default();
         let commits = Histogram::new(COMMIT_TIMES);
-        let new = Self {
+        let metrics = Self {
             receipts,
             occurrences,
             notifications,
@@ -82,31 +82,31 @@ impl Default for Metrics {
             encoding: Mutex::new(()),
             registry: Registry::default(),
         };
-        registry.register("messages", "Messages in live runs, by gateway and state", new.messages.clone());
-        registry.register("runs", "Live runs by activity", new.runs.clone());
+        registry.register("messages", "Messages in live runs, by gateway and state", metrics.messages.clone());
+        registry.register("runs", "Live runs by activity", metrics.runs.clone());
         registry.register(
             "account_operations",
             "Operations and status queries that counted against an account's rate limit",
-            new.taken.clone(),
+            metrics.taken.clone(),
         );
         registry.register(
             "account_allowed_per_second",
             "Operations per second currently allowed for an account",
-            new.allowed.clone(),
+            metrics.allowed.clone(),
         );
-        registry.register("receipts", "Receipts that this process received, by result", new.receipts.clone());
-        registry.register("occurrences", "Schedule occurrences, by result", new.occurrences.clone());
+        registry.register("receipts", "Receipts that this process received, by result", metrics.receipts.clone());
+        registry.register("occurrences", "Schedule occurrences, by result", metrics.occurrences.clone());
         registry.register(
             "notifications",
             "Notifications that this process tried to deliver, by result",
-            new.notifications.clone(),
+            metrics.notifications.clone(),
         );
         registry.register(
             "ledger_commit_seconds",
             "Duration of this process's ledger commits, including the wait for other processes",
-            new.commits.clone(),
+            metrics.commits.clone(),
         );
-        Self { registry, ..new }
+        Self { registry, ..metrics }
     }
 }
 

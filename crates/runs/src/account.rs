@@ -31,7 +31,7 @@ const MAX_IMPOSED_WAIT: Duration = Duration::from_secs(600);
 /// Waits that are longer than this are reported.
 const MAX_UNREPORTED_WAIT: Duration = Duration::from_secs(1);
 
-/// The answers to two inquiries in one request.
+/// The answers to two inquiries in one request. The outer error means that the whole request failed.
 type BothAnswers<A, B> = Result<(Result<A, InquiryFailure>, Result<B, InquiryFailure>), InquiryFailure>;
 
 /// Access to the account of a profile, for callers that supply the API key.
@@ -214,7 +214,7 @@ pub(super) struct InquiryQueue {
     interval: AtomicU64,
 }
 
-/// An inquiry's place in the queue. Dropping it leaves the queue.
+/// An inquiry's place in the queue. Dropping the place removes the inquiry from the queue.
 struct QueuePlace<'q>(&'q AtomicU64);
 
 impl InquiryQueue {
@@ -266,7 +266,7 @@ pub struct NewAccount {
 }
 
 /// Writes a new gateway profile and trusts its host from now on. If `must_ask` is set, first asks the gateway about the
-/// account.
+/// account and returns its answer.
 ///
 /// # Errors
 /// If the account cannot be queried, the gateway rejects the key, or the profile or ledger cannot be written. In the
@@ -381,7 +381,7 @@ impl GatewayAccount {
         let gateway = || self.profile.name.clone();
         if !self.profile.is_loopback() && !consent.can_confirm() {
             let proposal = ProposalKind::Template { gateway: gateway(), verb: "delete" };
-            return Err(Error::NotConfirmed { what: proposal, refusal: ConsentRefusal::NoTerminal });
+            return Err(Error::NotConfirmed { proposal, refusal: ConsentRefusal::NoTerminal });
         }
         let templates = self.ask(&ListTemplates { channel }).await?;
         let has_id =

@@ -1,5 +1,5 @@
-//! The beginning of a run: resuming an unfinished run, or beginning a new one with a survey, the guard, a confirmation
-//! and frozen copies.
+//! Start of a run: resuming an unfinished run, or beginning a new run with a survey, the guard, a confirmation and
+//! frozen copies.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ impl Session {
         let Some(open) = self.find_run_to_resume(&runs).await? else {
             return self.begin_run(&listed, &texts, None).await;
         };
-        // Earlier stop requests do not apply to this call; later ones do.
+        // Earlier stop requests do not apply to this invocation; later ones do.
         ledger.update_runs(vec![open.key], RunUpdate::Stop(StopRequest::Withdraw)).await?;
         if self.launch.request.round != Round::Same {
             return Err(Error::RoundUnfinished { run: open.name() });
@@ -78,7 +78,7 @@ impl Session {
     }
 
     /// Records the campaign file for runs without a known file, or for all runs if `moved` is set. Callers do this only
-    /// after all checks, so a refused call records nothing.
+    /// after all checks, so a refused invocation records nothing.
     async fn record_campaign_file(&self) -> Result<(), Error> {
         let (inputs, ledger, moved) = (self.inputs(), self.adapters.ledger.as_ref(), self.launch.request.moved);
         if !inputs.destination.is_live() {
@@ -223,8 +223,8 @@ impl Session {
         })
     }
 
-    /// Finds the unfinished run that this call resumes, in any edition: a run that began yesterday keeps its edition
-    /// until it ends. An occurrence resumes only its own run, so an earlier stopped run does not block it.
+    /// Finds the unfinished run that this invocation resumes, in any edition: a run that began yesterday keeps its
+    /// edition until it ends. An occurrence resumes only its own run, so an earlier stopped run does not block it.
     async fn find_run_to_resume(&self, runs: &[Run]) -> Result<Option<Run>, Error> {
         match self.select_unfinished_run(runs).await? {
             None if self.launch.request.occurrence.is_none() => self.reconcile_finished_run(runs).await,
@@ -249,7 +249,8 @@ impl Session {
         }
     }
 
-    /// Ends a call that has no recipients left. The run `replaced` is retired if the list has no planned rows either.
+    /// Ends an invocation that has no recipients left. The run `replaced` is retired if the list has no planned rows
+    /// either.
     async fn end_without_recipients(
         &self,
         survey: ListSurvey,
@@ -268,7 +269,7 @@ impl Session {
         });
         let open_doubts = find_runs_in_doubt(&list_campaign_runs(ledger, self.inputs()).await?, None);
         let (before, doubt) = (sent.first_sending(), sent.has_messages_in_doubt());
-        let nothing = NothingLeft { survey, meant: selected, before, cancelled_in, doubt, open_doubts, earlier: None };
+        let nothing = NothingLeft { survey, selected, before, cancelled_in, doubt, open_doubts, earlier: None };
         Ok(Preparation::Nothing(RunOutcome::NothingLeft(Box::new(nothing))))
     }
 
@@ -341,11 +342,11 @@ pub(super) fn freeze_inputs(inputs: &Inputs, survey: &ListSurvey) -> FrozenInput
     }
 }
 
-/// Refuses inputs that `run` would not send because of earlier runs. Returns the unfinished run that `run` would resume
-/// with this list.
+/// Refuses inputs that the command `run` would not send because of earlier runs. Returns the unfinished run that the
+/// command would resume with this list.
 ///
 /// # Errors
-/// If `run` would not send, or the ledger or an input cannot be read.
+/// If the command would not send, or the ledger or an input cannot be read.
 pub(super) async fn refuse_start(ledger: &dyn Ledger, inputs: &Arc<Inputs>) -> Result<Option<Run>, Error> {
     if !inputs.destination.is_live() {
         return Ok(None);
@@ -368,7 +369,10 @@ pub(super) async fn refuse_start(ledger: &dyn Ledger, inputs: &Arc<Inputs>) -> R
     // A run uses its own copy of a fetched list, so its rows might not be those of the list that was fetched now.
     let listed = Arc::clone(inputs);
     let is_same_list = match inputs.list {
-        CampaignList::Fetched(_) => frozen_list == Some(run_blocking(move || listed.compute_fingerprint()).await??.1),
+        CampaignList::Fetched(_) => {
+            let (_, sha256) = run_blocking(move || listed.compute_fingerprint()).await??;
+            frozen_list == Some(sha256)
+        }
         CampaignList::File(_) | CampaignList::Copies(_) | CampaignList::NotFetched(_) => true,
     };
     Ok(Some(open).filter(|_| is_same_list))
@@ -381,7 +385,7 @@ async fn refuse_changes(
     inputs: &Arc<Inputs>,
     edition: &str,
 ) -> Result<(), Error> {
-    let RunChanges { what: Some(changes), keeps_edition } = compare_inputs(copies, inputs).await? else {
+    let RunChanges { changes: Some(changes), keeps_edition } = compare_inputs(copies, inputs).await? else {
         return Ok(());
     };
     let earlier_edition = (run.edition != edition).then(|| EarlierEdition {

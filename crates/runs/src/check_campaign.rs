@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use super::list::survey_list_for_run;
 use super::{
     AccountView, Adapters, Error, GatewayAccount, Inputs, ListSurvey, ProtectedFiles, RunEvent, RunObserver,
-    refuse_start, run_blocking, unfamiliar_ledger_warning,
+    find_unfamiliar_ledger_warning, refuse_start, run_blocking,
 };
 use campaign_core::finding::{Finding, rules};
 use campaign_engine::check::online::{self, AccountAnswer, Cost, check_account, find_signatures};
@@ -66,10 +66,10 @@ pub async fn check_campaign(
             (Some(list), findings)
         }
         // Problems in the list or the texts do not hide findings that do not depend on them.
-        Err(Error::Findings(found)) => {
+        Err(Error::Findings(survey_findings)) => {
             let mut findings = check_inputs(inputs, None, start);
-            findings.retain(|finding| !found.contains(finding));
-            findings.extend(found);
+            findings.retain(|finding| !survey_findings.contains(finding));
+            findings.extend(survey_findings);
             (None, findings)
         }
         Err(error) => return Err(error),
@@ -106,7 +106,7 @@ pub(super) async fn check_ledger_for_run(
         findings.extend(check_replicas(ledger.load_risks().await?.unconfirmed_replicas));
     }
     if inputs.destination.remote_profile().is_some() {
-        findings.extend(unfamiliar_ledger_warning(ledger, now).await?);
+        findings.extend(find_unfamiliar_ledger_warning(ledger, now).await?);
     }
     Ok(findings)
 }
@@ -230,9 +230,9 @@ pub async fn ask_online(
     let name_view = |view| (adapters.name_view)(view, &profile.name);
     let (balance, senders) = (name_view(AccountView::Balance), name_view(AccountView::Senders));
     let (verified, key) = (&profile.sender_verified, profile.api_key.to_string());
-    let known = online::AccountTerms { verified, key: &key, balance: &balance, senders: &senders };
+    let terms = online::AccountTerms { verified, key: &key, balance: &balance, senders: &senders };
     Ok(OnlineAnswer {
-        findings: check_account(&answer, &signatures, known, &cost),
+        findings: check_account(&answer, &signatures, terms, &cost),
         is_key_refused: matches!(&answer, Err(failure) if failure.cause == FailureCause::KeyRefused),
         balance: answer.ok().and_then(|(balance, _)| balance.ok()),
         cost,

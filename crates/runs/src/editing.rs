@@ -1,4 +1,4 @@
-//! Campaigns that are being written in an editor: their findings, and the columns of their lists.
+//! Draft campaigns in an editor: their findings, and the columns of their lists.
 //!
 //! A draft uses the unsaved texts of the editor. It never uses the ledger or the network, and it can never be sent.
 
@@ -25,7 +25,7 @@ const SAMPLE_CHARACTERS: usize = 40;
 /// The maximum number of templates that are searched for includes.
 const MAX_INCLUDES: usize = 200;
 
-/// A campaign that is being written, with everything in it that can be read.
+/// A campaign that is being written, with all of its readable parts.
 #[derive(Clone, Debug)]
 pub struct DraftCampaign {
     inputs: Option<Inputs>,
@@ -71,7 +71,7 @@ impl DraftCampaign {
     pub fn load(file: &Path, profiles: &Profiles, now: Timestamp) -> Self {
         let (unsaved, day) = (profiles.unsaved.clone(), CampaignDay::Of(now));
         let loaded = Inputs::load_parts(file, None, profiles, day, PathScope::Editor(unsaved.clone()));
-        let LoadedInputs { mut inputs, is_whole, .. } = match loaded {
+        let LoadedInputs { mut inputs, is_complete, .. } = match loaded {
             Ok(loaded) => loaded,
             Err(error) => {
                 let findings = remove_irrelevant_findings(into_findings(error));
@@ -81,7 +81,7 @@ impl DraftCampaign {
         let texts = find_included_texts(&inputs.campaign);
         let included = texts.values().map(|text| text.path().to_owned()).collect();
         inputs.campaign.places.set_included_texts(texts);
-        let is_valid = is_whole && !inputs.warnings.iter().any(Finding::is_error);
+        let is_valid = is_complete && !inputs.warnings.iter().any(Finding::is_error);
         let mut findings = match is_valid {
             true => check_inputs(&inputs, None, RunStart::for_campaign(&inputs.campaign, now)),
             false => [inputs.warnings.clone(), inputs.check_until(day).into_iter().collect()].concat(),
@@ -98,7 +98,7 @@ impl DraftCampaign {
     /// Checks the list and returns all problems, including problems in rows. `None` if `stop` was set in the meantime.
     pub fn check_list(&self, stop: &Arc<AtomicBool>) -> Option<Vec<Finding>> {
         let Some(inputs) = &self.inputs else { return Some(self.findings.clone()) };
-        let inputs = inputs.until_stopped(Arc::clone(stop));
+        let inputs = inputs.with_stop_flag(Arc::clone(stop));
         let mut findings = Vec::new();
         if self.is_valid {
             match inputs.run_survey(&SurveyExclusions::default(), None) {
@@ -243,7 +243,7 @@ fn shorten(text: &str) -> String {
     }
 }
 
-/// The findings of an error, or one finding that describes it.
+/// The findings of an error, or a single finding that describes the error.
 fn into_findings(error: Error) -> Vec<Finding> {
     match error {
         Error::Findings(findings) | Error::UnknownGateway { findings, .. } => findings,
@@ -297,7 +297,7 @@ mod tests {
         }
     }
 
-    fn rule_ids(findings: &[Finding]) -> Vec<&str> {
+    fn error_rule_ids(findings: &[Finding]) -> Vec<&str> {
         findings.iter().filter(|finding| finding.is_error()).map(|finding| finding.rule.id).collect()
     }
 
@@ -306,29 +306,29 @@ mod tests {
     #[test]
     fn unsaved_texts_replace_the_files_on_disk() {
         let draft = Draft::new(&[("sale.yaml", "wrong"), ("a.txt", "Hello {{ plan"), ("list.csv", LIST)]);
-        assert!(!rule_ids(draft.load(&[]).findings()).is_empty());
+        assert!(!error_rule_ids(draft.load(&[]).findings()).is_empty());
         let broken = draft.load(&[("sale.yaml", CAMPAIGN)]);
-        assert_eq!(rule_ids(broken.findings()).len(), 1, "{:?}", broken.findings());
+        assert_eq!(error_rule_ids(broken.findings()).len(), 1, "{:?}", broken.findings());
         let place = broken.findings().iter().find_map(|finding| finding.place.clone()).unwrap();
         assert_eq!(place.source.path(), draft.path("a.txt"));
         let loaded = draft.load(&[("sale.yaml", CAMPAIGN), ("a.txt", "Hello {{ plan }}")]);
-        assert!(rule_ids(loaded.findings()).is_empty(), "{:?}", loaded.findings());
+        assert!(error_rule_ids(loaded.findings()).is_empty(), "{:?}", loaded.findings());
     }
 
     #[test]
     fn campaign_that_exists_only_in_the_editor_is_checked() {
         let draft = Draft::new(&[("a.txt", "Hello"), ("list.csv", LIST)]);
         let unsaved = draft.load(&[("sale.yaml", CAMPAIGN)]);
-        assert!(rule_ids(unsaved.findings()).is_empty(), "{:?}", unsaved.findings());
+        assert!(error_rule_ids(unsaved.findings()).is_empty(), "{:?}", unsaved.findings());
     }
 
     #[test]
     fn unknown_variable_is_reported_only_with_the_list() {
         let draft = Draft::new(&[("sale.yaml", CAMPAIGN), ("a.txt", "Hello {{ plam }}"), ("list.csv", LIST)]);
         let loaded = draft.load(&[]);
-        assert!(rule_ids(loaded.findings()).is_empty(), "{:?}", loaded.findings());
+        assert!(error_rule_ids(loaded.findings()).is_empty(), "{:?}", loaded.findings());
         let found = loaded.check_list(&Arc::default()).unwrap();
-        assert_eq!(rule_ids(&found), ["unknown-variable"]);
+        assert_eq!(error_rule_ids(&found), ["unknown-variable"]);
     }
 
     #[test]

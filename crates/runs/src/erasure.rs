@@ -1,8 +1,8 @@
 //! Erasure of personal data: forgetting a person, and purging old runs.
 //!
 //! The ledger is changed before the copies and results, in one commit that records which rows still have to be erased
-//! there. From then on, nothing is sent to a forgotten number. If an erasure is interrupted, the next one erases the
-//! remaining rows, and so does the next run of the campaign before it begins.
+//! there. From then on, nothing is sent to a forgotten number. If an erasure is interrupted, the next erasure removes
+//! the remaining rows, and so does the next run of the campaign before it begins.
 //!
 //! Hashes of forgotten numbers are kept outside the ledger, because an earlier backup still contains the numbers. A
 //! purged run keeps its figures.
@@ -90,7 +90,7 @@ pub async fn forget_person(adapters: &Adapters, phone: Phone) -> Result<Forgotte
         }
     }
     let opt_out = forgotten_opt_out(phone, (adapters.clock)());
-    // This comes first, because a ledger that is restored from a backup must forget the number again.
+    // The number is recorded here first, because a ledger that is restored from a backup must forget the number again.
     ForgottenNumbers::add(&adapters.state, phone)
         .map_err(|error| Error::Storage(format!("cannot record the forgotten number in the state folder: {error}")))?;
     ledger.forget_number(ForgetOrder { phone, rows: order, cancelled_in, opt_out }).await?;
@@ -138,8 +138,9 @@ async fn reload_run_if_present(ledger: &dyn Ledger, run: &Run) -> Result<Run, Le
     Ok(runs.pop().unwrap_or_else(|| run.clone()))
 }
 
-/// Finishes the erasures that an earlier call left pending in the runs that this lock covers. If a file cannot be
-/// written now, the next call tries again. A failure is only logged, so that it does not prevent a run from starting.
+/// Finishes the erasures that an earlier command left pending in the runs that this lock covers. If a file cannot be
+/// written now, the next command tries again. A failure is only logged, so that it does not prevent a run from
+/// starting.
 pub(super) async fn finish_forgetting(adapters: &Adapters, lock: &Arc<CampaignLock>) {
     let mut result = ForgottenPerson::default();
     if let Err(error) = erase_pending_rows(adapters, &mut vec![Arc::clone(lock)], Some(lock), &mut result).await {
@@ -280,7 +281,7 @@ impl ReplacedFile {
     fn overwrite(mut self) -> io::Result<()> {
         let is_gone = |file: &File| {
             #[cfg(unix)]
-            return file.metadata().is_ok_and(|known| std::os::unix::fs::MetadataExt::nlink(&known) == 0);
+            return file.metadata().is_ok_and(|metadata| std::os::unix::fs::MetadataExt::nlink(&metadata) == 0);
             #[cfg(not(unix))]
             return file.metadata().is_err();
         };
@@ -368,7 +369,7 @@ const FILE: &str = "forgotten";
 /// The forgotten numbers of a state folder.
 pub(super) struct ForgottenNumbers {
     key: NumberKey,
-    known: HashSet<u64>,
+    hashes: HashSet<u64>,
 }
 
 impl ForgottenNumbers {
@@ -416,7 +417,7 @@ impl ForgottenNumbers {
 
     /// Whether a number was forgotten.
     pub(super) fn contains(&self, phone: Phone) -> bool {
-        self.known.contains(&self.hash_number(phone))
+        self.hashes.contains(&self.hash_number(phone))
     }
 
     fn hash_number(&self, phone: Phone) -> u64 {
@@ -429,8 +430,8 @@ impl ForgottenNumbers {
         let parse_byte = |place: usize| key.get(place..place + 2).and_then(|byte| u8::from_str_radix(byte, 16).ok());
         let bytes: Option<Vec<u8>> = (0..key.len()).step_by(2).map(parse_byte).collect();
         let key = bytes.and_then(|bytes| bytes.try_into().ok()).map(NumberKey::new).ok_or_else(damaged)?;
-        let known: Result<HashSet<u64>, _> = numbers.lines().map(str::parse).collect();
-        Ok(Self { key, known: known.map_err(|_| damaged())? })
+        let hashes: Result<HashSet<u64>, _> = numbers.lines().map(str::parse).collect();
+        Ok(Self { key, hashes: hashes.map_err(|_| damaged())? })
     }
 }
 
@@ -522,13 +523,14 @@ pub async fn purge_runs(adapters: &Adapters, runs: Vec<Run>) -> Result<Vec<(Stri
             blocked.push((name, blocker));
         }
     }
-    // This includes the copies that an earlier call left behind because it ended early.
+    // Copies that an interrupted earlier purge left behind are removed too.
     let mut purged = ledger.list_runs(RunFilter::all()).await?;
     purged.retain(|run| run.purged_at.is_some());
     ledger.overwrite_remains(&purged).await?;
     Ok(blocked)
 }
 
+/// Purges a run, or returns the reason the run cannot be purged.
 async fn purge_run(adapters: &Adapters, run: Run) -> Result<Result<(), PurgeBlocker>, Error> {
     let ledger = adapters.ledger.as_ref();
     let lock = match HeldRun::lock_for_run(adapters, &run).await {
@@ -595,8 +597,8 @@ mod tests {
         // A crash in the middle of a line loses that line only.
         std::fs::write(folder.path().join(FILE), format!("{text}12")).unwrap();
         ForgottenNumbers::add(folder.path(), phone(3)).unwrap();
-        let known = ForgottenNumbers::read(folder.path()).unwrap().unwrap();
-        assert_eq!([1, 2, 3, 4].map(|last| known.contains(phone(last))), [true, true, true, false]);
+        let forgotten = ForgottenNumbers::read(folder.path()).unwrap().unwrap();
+        assert_eq!([1, 2, 3, 4].map(|last| forgotten.contains(phone(last))), [true, true, true, false]);
         // The interrupted command is repeated, even if only the line break is missing.
         let text = std::fs::read_to_string(folder.path().join(FILE)).unwrap();
         std::fs::write(folder.path().join(FILE), text.trim_end()).unwrap();

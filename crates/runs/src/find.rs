@@ -94,13 +94,13 @@ fn filter_by_file(runs: Vec<Run>, file: &Path) -> Result<Vec<Run>, Error> {
 /// # Errors
 /// If no run matches the name or file, or the ledger cannot be read.
 pub async fn find_run_in_doubt(ledger: &dyn Ledger, name: &str) -> Result<Run, Error> {
-    let found = find_run(ledger, name).await?;
-    if found.name() == name {
-        return Ok(found);
+    let latest = find_run(ledger, name).await?;
+    if latest.name() == name {
+        return Ok(latest);
     }
-    let runs = ledger.list_runs(RunFilter { live: true, ..RunFilter::for_campaign(&found.campaign) }).await?;
+    let runs = ledger.list_runs(RunFilter { live: true, ..RunFilter::for_campaign(&latest.campaign) }).await?;
     let is_file_name = is_file(name);
-    for run in runs.into_iter().rev().filter(|run| run.file == found.file || !is_file_name) {
+    for run in runs.into_iter().rev().filter(|run| run.file == latest.file || !is_file_name) {
         let counts = match &run.counts {
             None if run.shared => Some(RunView::load(ledger, run.clone(), false).await?.counts),
             counts => counts.as_ref().map(|(counts, _)| counts.clone()),
@@ -109,7 +109,7 @@ pub async fn find_run_in_doubt(ledger: &dyn Ledger, name: &str) -> Result<Run, E
             return Ok(run);
         }
     }
-    Ok(found)
+    Ok(latest)
 }
 
 /// Reloads a run from the ledger.
@@ -151,7 +151,7 @@ pub async fn report_results_conflict(ledger: &dyn Ledger, run: &Run, observer: &
     }
     let results = match &run.results {
         Some(results) => Some(PathBuf::from(results)),
-        None => planned_results_path(ledger, run).await,
+        None => find_planned_results_path(ledger, run).await,
     };
     if let Some(results) = results
         && let Some(sign) = find_unknown_results_quickly(ledger, &CampaignPath::anywhere(results)).await?
@@ -161,8 +161,9 @@ pub async fn report_results_conflict(ledger: &dyn Ledger, run: &Run, observer: &
     Ok(())
 }
 
-/// Returns the results path that the current campaign file of an unfinished run specifies.
-pub(super) async fn planned_results_path(ledger: &dyn Ledger, run: &Run) -> Option<PathBuf> {
+/// Returns the results path that the current campaign file of an unfinished run specifies. `None` if the campaign
+/// cannot be loaded.
+pub(super) async fn find_planned_results_path(ledger: &dyn Ledger, run: &Run) -> Option<PathBuf> {
     let today = FrozenInputs::load_for_run(ledger, run).await.ok()?.day();
     let campaign = load_campaign(&find_campaign_file(ledger, run).await?, today).value?;
     let campaign = match find_occurrence(ledger, run.key).await {
@@ -189,7 +190,8 @@ pub(super) fn absolute_file_path(file: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// Finds the campaign file of a run: the recorded path, or else the path from which the run began.
+/// Finds the campaign file of a run: the recorded path, or else the path from which the run began. `None` if the path
+/// is unknown.
 pub async fn find_campaign_file(ledger: &dyn Ledger, run: &Run) -> Option<PathBuf> {
     match &run.file {
         Some(file) => Some(PathBuf::from(file)),
@@ -229,8 +231,9 @@ pub(super) async fn refuse_other_file(
     includes: &Includes,
 ) -> Result<(), Error> {
     let path = absolute_file_path(&inputs.campaign.file);
-    let known = || runs.iter().filter_map(|run| Some((run, run.file.as_ref()?)));
-    let Some((run, other)) = known().next_back().filter(|_| known().all(|(_, file)| *file != path)) else {
+    let runs_with_file = || runs.iter().filter_map(|run| Some((run, run.file.as_ref()?)));
+    let is_from_other_files = runs_with_file().all(|(_, file)| *file != path);
+    let Some((run, other)) = runs_with_file().next_back().filter(|_| is_from_other_files) else {
         return Ok(());
     };
     let frozen = FrozenInputs::load_for_run(ledger, run).await;
@@ -288,7 +291,7 @@ pub fn list_campaign_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The maximum number of folders that are searched for campaigns, and of campaigns that are found.
+/// The maximum number of folders to search for campaigns, and the maximum number of campaigns to return.
 const MAX_NEIGHBOURS: usize = 200;
 
 /// Finds the campaign files that can use a text file: files in the same folder or its parent folder, and files in or
@@ -339,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn scenario_of_the_sandbox_is_not_a_campaign_file() {
+    fn sandbox_scenario_is_not_a_campaign_file() {
         let root = tempfile::tempdir().unwrap();
         std::fs::write(root.path().join("sale.yaml"), "channels: []\n").unwrap();
         std::fs::write(root.path().join("slow.yaml"), "channels: { sms: { delivered: 80% } }\n").unwrap();

@@ -1,4 +1,5 @@
-//! The guard: recipients who already have a message of an edition, opted out, reached a cap, or are excluded.
+//! Guard against duplicate messages, and other exclusions: recipients who already have a message of an edition, opted
+//! out, reached a cap, or are excluded.
 //!
 //! With `duplicates: allow`, texts are compared: the lists of earlier runs are read from their copies. The texts of
 //! each earlier run are rendered for its list and for the current one. Nothing is sent or recorded here. If the copy of
@@ -57,7 +58,7 @@ pub struct EarlierSending {
     pub run: String,
     /// The time at which the run began.
     pub began_at: Timestamp,
-    /// The campaign file that it began from, if known.
+    /// The campaign file that the run began from, if known.
     pub file: Option<PathBuf>,
     /// The number of later runs of the same edition and round.
     pub later: usize,
@@ -482,7 +483,7 @@ impl RowOutcomes {
         Ok(Self { sent, cancelled })
     }
 
-    fn outcome_of(&self, row: Row) -> EarlierOutcome {
+    fn find_outcome(&self, row: Row) -> EarlierOutcome {
         if self.sent.contains(row.get()) {
             EarlierOutcome::Sent
         } else if self.cancelled.contains(row.get()) {
@@ -500,7 +501,7 @@ fn read_earlier_rows(copies: &Copies, outcomes: &RowOutcomes) -> Option<(FrozenI
     let mut tee = Tee::new(BufReader::with_capacity(BUFFER_BYTES, copies.open_list().ok()?), None::<Sink>);
     let prepared = compile_without_condition(&frozen, (&mut tee, copies.place().as_ref())).ok()?;
     let mut rows = Vec::new();
-    let add = |row, phone, text| rows.push(EarlierRow { phone, text, outcome: outcomes.outcome_of(row) });
+    let add = |row, phone, text| rows.push(EarlierRow { phone, text, outcome: outcomes.find_outcome(row) });
     for_each_text_hash(prepared, add).ok()?;
     let sha256 = tee.finish().ok()?;
     (sha256 == frozen.recipients_sha256).then_some((frozen, rows))
@@ -559,7 +560,8 @@ pub(super) async fn find_excluded_numbers(
 /// Finds the runs under `exclude`: the named run, or all runs of the latest edition of the named campaign.
 ///
 /// A live campaign considers only live runs, because rehearsals reached no recipients: runs through gateways on this
-/// machine if the campaign uses such a gateway, and otherwise runs through other gateways. A rehearsal prefers live runs.
+/// machine if the campaign uses such a gateway, and otherwise runs through other gateways. A rehearsal prefers live
+/// runs.
 pub(super) async fn find_excluding_runs(
     ledger: &dyn Ledger,
     past: &PastRecipients,
@@ -574,11 +576,11 @@ pub(super) async fn find_excluding_runs(
         campaign_runs.into_iter().filter(|run| !run.shared && (!is_single || run.name() == past.run)).collect();
     let (live, loopback) = (inputs.destination.is_live(), inputs.destination.is_loopback());
     let is_considered = |run: &&Run| if live { run.live && run.suppression.loopback == loopback } else { run.live };
-    let found: Vec<Run> = match named.iter().any(|run| is_considered(&run)) || live {
+    let considered: Vec<Run> = match named.iter().any(|run| is_considered(&run)) || live {
         true => named.iter().filter(is_considered).cloned().collect(),
         false => named.clone(),
     };
-    let Some(edition) = found.last().map(|run| run.edition.clone()) else {
+    let Some(edition) = considered.last().map(|run| run.edition.clone()) else {
         let names: Vec<String> = ledger.list_runs(RunFilter::all()).await?.iter().map(Run::name).collect();
         return Ok(Err(match named.last() {
             Some(run) => {
@@ -593,7 +595,7 @@ pub(super) async fn find_excluding_runs(
             None => unknown_run_finding(past, did_you_mean(&past.run, names.iter().map(String::as_str))),
         }));
     };
-    Ok(Ok(found.into_iter().filter(|run| run.edition == edition).collect()))
+    Ok(Ok(considered.into_iter().filter(|run| run.edition == edition).collect()))
 }
 
 fn unknown_run_finding(past: &PastRecipients, near: Option<&str>) -> Finding {

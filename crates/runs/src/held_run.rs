@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::find::{planned_results_path, reload_run};
+use super::find::{find_planned_results_path, reload_run};
 use super::results::rewrite_results;
 use super::{Adapters, Error, StaleResults, lock_campaign};
 use campaign_core::domain::Row;
@@ -103,7 +103,7 @@ impl HeldRun {
     /// If another process took the run, or the ledger cannot be read or written.
     pub(super) async fn cancel(mut self) -> Result<ReleasedRun, Error> {
         if self.run.results.is_none() {
-            let planned = planned_results_path(self.adapters.ledger.as_ref(), &self.run).await;
+            let planned = find_planned_results_path(self.adapters.ledger.as_ref(), &self.run).await;
             self.run.results = planned.map(|path| path.display().to_string());
         }
         (self.run.stop, self.run.stop_reason) = (None, None);
@@ -167,8 +167,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// run.
 ///
 /// # Errors
-/// If a process holds the campaign without sending this run, because that process might be about to send it. If the run
-/// has single operations, which only the process that sends them can stop. If the ledger cannot be written.
+/// If the run has single operations, which only the process that sends them can stop. Also if a process holds the
+/// campaign without sending this run, because that process might be about to send it, or if the ledger cannot be
+/// written.
 pub async fn stop_run(ledger: &dyn Ledger, run: &Run) -> Result<bool, Error> {
     if run.shared && !ledger.load_claimed_rows(run.key).await?.is_empty() {
         return Err(Error::SinglesOnTheirWay { run: run.name() });
@@ -192,7 +193,7 @@ pub struct Cancellation {
     pub kept: u64,
     /// Whether a process is sending the run, so that the number of rows is falling.
     pub is_sending: bool,
-    /// Whether a schedule of the campaign is active. The stop does not remove it.
+    /// Whether a schedule of the campaign is active. Cancelling the run does not remove the schedule.
     pub is_scheduled: bool,
 }
 

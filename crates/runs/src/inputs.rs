@@ -10,8 +10,7 @@ use secrecy::SecretString;
 
 use super::list::{DecodedList, find_encoding_hints};
 use super::recipient_consent::read_consents;
-use super::suppress_files::FileStates;
-use super::suppress_files::{FileOptOuts, read_file_states, read_suppressed};
+use super::suppress_files::{FileOptOuts, FileStates, read_file_states, read_suppressed};
 use super::{CampaignList, EarlierCountries, Error, ListSurvey, Profiles};
 use campaign_content::audience::{
     DecodedText, EncodingHints, LAST_HEADER_ROW, ListHeader, ListPlace, RecipientReader, clean_cell, decode_table,
@@ -35,7 +34,7 @@ use campaign_manifest::{
 };
 
 /// The size of the read buffer for lists, in bytes.
-const BUFFER_BYTES: usize = 1 << 16;
+pub(super) const BUFFER_BYTES: usize = 1 << 16;
 
 /// A campaign with its loaded files.
 #[derive(Clone, Debug)]
@@ -62,12 +61,12 @@ pub struct Inputs {
 pub(super) struct LoadedInputs {
     pub(super) inputs: Inputs,
     /// Whether the campaign file and its profile could be read completely.
-    pub(super) is_whole: bool,
+    pub(super) is_complete: bool,
     /// Whether the campaign names a gateway that has no profile.
     lacks_profile: bool,
 }
 
-/// The included and extended texts, by name.
+/// The names and sources of the included and extended texts.
 pub(super) type Includes = Vec<(String, String)>;
 
 /// Reads the API key of a profile.
@@ -81,10 +80,10 @@ pub fn read_api_key(profile: &Profile) -> Result<SecretString, Error> {
 /// Whether a text of the campaign, or an included text, mentions `today`.
 pub(super) fn mentions_today(brief: &CampaignBrief, includes: &Includes) -> bool {
     let is_mentioned = |source: &str| source.contains("today");
-    let in_content = |content: &MessageContent<NamedTemplate>| {
+    let is_mentioned_in = |content: &MessageContent<NamedTemplate>| {
         content.try_map_texts(|text| if is_mentioned(&text.source) { Err(()) } else { Ok(()) }).is_err()
     };
-    brief.all_contents().any(in_content) || includes.iter().any(|(_, source)| is_mentioned(source))
+    brief.all_contents().any(is_mentioned_in) || includes.iter().any(|(_, source)| is_mentioned(source))
 }
 
 /// Finds the profile of a live campaign, or returns the findings that explain why there is none. Conflicts between the
@@ -138,8 +137,9 @@ impl Inputs {
         day: CampaignDay,
         scope: PathScope,
     ) -> Result<Self, Error> {
-        let LoadedInputs { inputs, is_whole, lacks_profile } = Self::load_parts(file, gateway, profiles, day, scope)?;
-        if is_whole && !inputs.warnings.iter().any(Finding::is_error) {
+        let LoadedInputs { inputs, is_complete, lacks_profile } =
+            Self::load_parts(file, gateway, profiles, day, scope)?;
+        if is_complete && !inputs.warnings.iter().any(Finding::is_error) {
             return Ok(inputs);
         }
         let until_finding = inputs.check_until(day);
@@ -162,7 +162,7 @@ impl Inputs {
     ) -> Result<LoadedInputs, Error> {
         let LoadedFile { value, draft, mut findings } = load_with_tables(file, day, scope);
         // The readable parts of a file with errors are checked too, so that all mistakes are reported at once.
-        let mut is_whole = value.is_some();
+        let mut is_complete = value.is_some();
         let Some(campaign) = value.or(draft) else { return Err(Error::Findings(findings)) };
         let own_gateway = campaign.brief.gateway.clone();
         let campaign = match gateway {
@@ -182,7 +182,7 @@ impl Inputs {
                     lacks_profile = problems.iter().any(|finding| *finding.rule == rules::UNKNOWN_GATEWAY);
                     findings.extend(problems);
                     // The destination is only a placeholder: without a profile, the campaign is checked but never run.
-                    is_whole = false;
+                    is_complete = false;
                     Destination::Rehearsal
                 }
             }
@@ -191,7 +191,7 @@ impl Inputs {
         let (decoded, texts) = (Arc::default(), Arc::default());
         let (suppression, warnings) = (Arc::default(), findings);
         let inputs = Self { campaign, list, decoded, texts, destination, warnings, today, own_gateway, suppression };
-        Ok(LoadedInputs { inputs, is_whole, lacks_profile })
+        Ok(LoadedInputs { inputs, is_complete, lacks_profile })
     }
 
     /// Returns a finding if the campaign's `until` has passed.
@@ -203,8 +203,8 @@ impl Inputs {
     }
 
     /// Returns a copy of the inputs whose list can no longer be read once `stop` is set.
-    pub(super) fn until_stopped(&self, stop: Arc<AtomicBool>) -> Self {
-        Self { decoded: Arc::new(DecodedList::until_stopped(stop)), ..self.clone() }
+    pub(super) fn with_stop_flag(&self, stop: Arc<AtomicBool>) -> Self {
+        Self { decoded: Arc::new(DecodedList::with_stop_flag(stop)), ..self.clone() }
     }
 
     /// The inputs for an occurrence, with the edition and results file of that occurrence.
@@ -356,8 +356,8 @@ impl Inputs {
     /// Opens the list. If the list cannot be opened, the texts are checked too, to report all mistakes at once.
     pub(super) fn open_list(&self) -> Result<DecodedText, Error> {
         self.decoded.open(&self.list, &self.campaign).map_err(|finding| {
-            let known = if self.list.is_unfetched() { self.warnings.clone() } else { Vec::new() };
-            Error::Findings([known, vec![finding], self.find_text_problems()].concat())
+            let warnings = if self.list.is_unfetched() { self.warnings.clone() } else { Vec::new() };
+            Error::Findings([warnings, vec![finding], self.find_text_problems()].concat())
         })
     }
 
@@ -507,7 +507,7 @@ pub(super) fn load_with_tables(file: &Path, day: CampaignDay, scope: PathScope) 
     loaded
 }
 
-/// Reads a lookup table, with the warning about its encoding.
+/// Reads a lookup table. Also returns the warning about its encoding, if there is one.
 fn read_table(table_file: &TableFile, hints: EncodingHints) -> Result<(LookupTable, Option<Finding>), Finding> {
     let path = table_file.file.path();
     let file = table_file

@@ -32,7 +32,7 @@ use campaign_ledger::{
 use campaign_manifest::{Destination, Profile};
 use campaign_sandbox::{Counts, Scenario};
 
-/// The time after a second signal before the call is abandoned.
+/// The time after a second signal before the invocation is aborted.
 const EXIT_GRACE: Duration = Duration::from_millis(700);
 
 /// A campaign to be sent, checked as far as possible without a ledger.
@@ -63,13 +63,13 @@ pub(super) struct Session {
     pub(super) interrupt: watch::Receiver<Interrupt>,
     /// The lock of the campaign. `None` for a preview, which sends nothing.
     lock: Option<Arc<CampaignLock>>,
-    /// The plan that the call must follow.
+    /// The plan that the invocation must follow.
     pub(super) required_plan: Option<RequiredPlan>,
     /// The copies of runs that were loaded. They do not change while the campaign is locked.
     frozen_runs: Mutex<HashMap<RunId, Arc<FrozenRun>>>,
 }
 
-/// The run that a call sends.
+/// The run that an invocation sends.
 pub(super) struct RunToSend {
     pub(super) run: Run,
     /// The lock on its campaign and its original account.
@@ -80,11 +80,11 @@ pub(super) struct RunToSend {
     pub(super) suppressed: RoaringTreemap,
     /// The current consents, if they are required. A resumed run sends nothing to recipients without a consent.
     pub(super) consents: Option<Consents>,
-    /// The maximum number of messages that this call sends.
+    /// The maximum number of messages that this invocation sends.
     pub(super) limit: Option<u64>,
     /// Rows of a resumed run to skip first, so that it sends only messages that were counted and approved.
     pub(super) exclusions: Vec<RowExclusion>,
-    /// Whether this call retries rows.
+    /// Whether this invocation retries rows.
     pub(super) is_retry: bool,
     pub(super) notes: SelectionNotes,
 }
@@ -106,7 +106,7 @@ pub struct SelectionNotes {
     pub before: Option<EarlierSending>,
     /// The runs of the same edition that were stopped for good, if that is why recipients are skipped.
     pub cancelled_in: Vec<String>,
-    /// The time zones of recipients, if this call began the run.
+    /// The time zones of recipients, if this invocation began the run.
     pub zones: Option<RecipientZones>,
 }
 
@@ -127,7 +127,7 @@ impl RunToSend {
     }
 }
 
-/// The result of preparing a call.
+/// The result of preparing an invocation.
 pub(super) enum Preparation {
     /// This run is to be sent.
     Send(Box<RunToSend>),
@@ -222,6 +222,7 @@ impl Launch {
         }
     }
 
+    /// Checks the ledger and locks the campaign for sending.
     async fn start_session(
         self,
         adapters: Adapters,
@@ -241,6 +242,7 @@ impl Launch {
         self.build_session(adapters, consent, interrupt, Some(lock)).await
     }
 
+    /// Builds the session with the plan that the request names. Without a lock, the session is a preview.
     async fn build_session(
         self,
         adapters: Adapters,
@@ -351,7 +353,7 @@ impl Session {
     }
 }
 
-/// The recipients that a call sends to.
+/// The recipients to whom an invocation sends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Round {
     /// Recipients without a message.
@@ -361,34 +363,34 @@ pub enum Round {
     Again(u64),
 }
 
-/// Options of a call to send a campaign. The default sends all remaining messages.
+/// Options of a request to send a campaign. The default sends all remaining messages.
 #[derive(Clone, Debug, Default)]
 pub struct RunRequest {
-    /// Only these rows.
+    /// Only these rows. `None` for all rows.
     pub rows: Option<RowSet>,
     /// The maximum number of rows to send.
     pub limit: Option<u64>,
-    /// The recipients.
+    /// Whether recipients who have a message get the message again.
     pub round: Round,
-    /// A run with changed inputs ends, and a new one begins.
+    /// Whether a new run replaces an unfinished run whose inputs have changed.
     pub accept_changes: bool,
-    /// The runs of the campaign belong to its file, even if they began from another file.
+    /// Whether all runs of the campaign belong to this campaign file, even if they began from another file.
     pub moved: bool,
     /// The number of recipients that is accepted above the profile's limit.
     pub up_to: Option<u64>,
     /// The number of recipients outside the profile's `home` that is accepted above its limit.
     pub up_to_abroad: Option<u64>,
-    /// Rejected messages do not stop the run.
+    /// Whether the run continues even if many messages are rejected.
     pub keep_going: bool,
-    /// A live gateway is not asked about the key, sender names and balance first.
+    /// Whether to send without first asking a live gateway about the key, sender names and balance.
     pub offline: bool,
-    /// A rehearsal runs in real time.
+    /// Whether a rehearsal runs in real time.
     pub real_time: bool,
-    /// Rows in doubt are reconciled once at the end, without further waiting.
+    /// Whether the run stops instead of waiting for its window, and reconciles rows in doubt only once at the end.
     pub no_wait: bool,
-    /// Workers can take shards of the run.
+    /// Whether workers can take shards of the run.
     pub shared: bool,
-    /// The ledger is accepted despite contradictions.
+    /// Whether the ledger is accepted even if stray copies or results contradict it.
     pub new_ledger: bool,
     /// The number of recipients who might get a message twice after a restore from a backup, as accepted.
     pub accept_duplicates: Option<u64>,
@@ -396,7 +398,7 @@ pub struct RunRequest {
     pub occurrence: Option<Occurrence>,
     /// The digest of the required plan, or its beginning.
     pub plan: Option<String>,
-    /// Nothing is sent without an approval of the plan, even to a gateway on this machine.
+    /// Whether sending requires an approval of the plan, even through a gateway on this machine.
     pub approved_only: bool,
     /// A signed approval from elsewhere, with the plan that it names.
     pub approval: Option<String>,
@@ -427,11 +429,11 @@ impl RunRequest {
     ///
     /// # Errors
     /// If the list does not have the requested rows.
-    pub(super) fn choose_rows(&self, left: &RoaringBitmap, last: Row) -> Result<RoaringBitmap, Error> {
+    pub(super) fn choose_rows(&self, remaining: &RoaringBitmap, last: Row) -> Result<RoaringBitmap, Error> {
         let mut chosen = match &self.rows {
-            None => left.clone(),
+            None => remaining.clone(),
             Some(rows) if rows.last_row() > last => return Err(Error::NoSuchRow { row: rows.last_row(), last }),
-            Some(rows) => left.iter().filter(|row| rows.contains(Row::new(*row))).collect(),
+            Some(rows) => remaining.iter().filter(|row| rows.contains(Row::new(*row))).collect(),
         };
         let limit = self.limit.and_then(|limit| u32::try_from(limit).ok());
         if let Some(beyond) = limit.and_then(|limit| chosen.select(limit)) {
@@ -443,7 +445,7 @@ impl RunRequest {
     /// Checks the recipient count against the count in the request and the profile's limit.
     pub(super) fn check_recipient_count(&self, profile: Option<&Profile>, number: u64) -> Result<(), Error> {
         match self.round {
-            Round::Again(said) if said != number => return Err(Error::OtherNumber { said, number }),
+            Round::Again(expected) if expected != number => return Err(Error::OtherNumber { expected, number }),
             Round::Again(_) | Round::Same => {}
         }
         let limit = profile.and_then(|profile| profile.recipients_limit).map(u64::from);
@@ -469,7 +471,7 @@ impl RunRequest {
     }
 }
 
-/// The outcome of a call to send a campaign.
+/// The outcome of a request to send a campaign.
 #[derive(Debug)]
 pub enum RunOutcome {
     /// A run was sent, completely or not.
@@ -501,7 +503,7 @@ pub struct EndedRun {
     pub kind: Option<StopKind>,
     /// The run's rows by state.
     pub counts: StateCounts,
-    /// Messages that this call sent or might have sent.
+    /// The number of messages that this invocation sent or might have sent.
     pub sent: u64,
     /// Facts about the selection of the run.
     pub notes: SelectionNotes,
@@ -513,16 +515,16 @@ pub struct EndedRun {
     pub parts: u64,
     /// Whether more parts might be billed than the gateway reported, or this is unknown.
     pub has_unreported_parts: bool,
-    /// The duration of this call.
+    /// The duration of this invocation.
     pub time: Duration,
     /// Skipped and invalid rows by reason. If the run sent messages, only those beyond a cap or outside the allowed
     /// countries.
     pub excluded: ExcludedRows,
     /// Rows with an earlier message that were to be sent again and were skipped, by reason. They keep their state.
     pub not_resent: ExcludedRows,
-    /// The errors of this call.
+    /// The errors of this invocation.
     pub errors: ErrorCounts,
-    /// Unexpected contents of this call's responses.
+    /// Unexpected contents of the responses in this invocation.
     pub deviations: DeviationCounts,
     /// The written results, or why they were not written. `None` if another process has the run.
     pub results: Option<Result<PathBuf, Error>>,
@@ -534,9 +536,9 @@ pub struct EndedRun {
     pub played: Option<Counts>,
     /// Other runs of the campaign with rows in doubt.
     pub open_doubts: Vec<RunInDoubt>,
-    /// Messages that were delivered only in part, if known.
+    /// The number of messages that were delivered only in part; 0 if it is unknown.
     pub in_part: u64,
-    /// The run of an earlier edition that this call finished first.
+    /// The run of an earlier edition that this invocation finished first.
     pub earlier: Option<Box<EndedRun>>,
 }
 
@@ -546,7 +548,7 @@ pub struct NothingLeft {
     /// The survey of the list.
     pub survey: ListSurvey,
     /// The selected rows by state: the requested rows if the list still has planned rows, else all rows.
-    pub meant: StateCounts,
+    pub selected: StateCounts,
     /// The earlier run that sent to the recipients, if there is one.
     pub before: Option<EarlierSending>,
     /// The runs of the same edition that were stopped for good, if that is why recipients are skipped.
@@ -555,6 +557,6 @@ pub struct NothingLeft {
     pub doubt: bool,
     /// Other runs of the campaign with rows in doubt.
     pub open_doubts: Vec<RunInDoubt>,
-    /// The run of an earlier edition that this call finished first.
+    /// The run of an earlier edition that this invocation finished first.
     pub earlier: Option<Box<EndedRun>>,
 }

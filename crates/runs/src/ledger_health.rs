@@ -49,14 +49,14 @@ pub struct CheckedLedger {
 pub struct LedgerProblem {
     /// The run that the record belongs to, if any.
     pub run: Option<String>,
-    /// A description.
+    /// A description of the damage.
     pub what: String,
     /// The kind of record, if it belongs to no run.
     pub kind: Option<RecordKind>,
 }
 
 impl CheckedLedger {
-    /// Adds a problem of the run, or of the whole ledger, if this result is an error.
+    /// Adds a problem if this result is an error. Without a run, the problem concerns the whole ledger.
     fn note_result(&mut self, run: Option<&Run>, result: Result<(), LedgerError>) {
         if let Err(error) = result {
             self.add_problem(LedgerProblem { run: run.map(Run::name), what: error.describe_damage(), kind: None });
@@ -72,8 +72,8 @@ impl CheckedLedger {
 
 /// Checks all parts of a ledger without writing anything.
 ///
-/// These are the file with all indexes, each record of each run, the copies of runs, the lists, schedules, occurrences,
-/// plans, approvals and notifications.
+/// The check covers the file with all indexes, each record of each run, the copies of runs, the lists, schedules,
+/// occurrences, plans, approvals and notifications.
 ///
 /// # Errors
 /// If the check itself fails.
@@ -226,8 +226,8 @@ fn rename_results(path: &Path) -> io::Result<PathBuf> {
     Ok(aside)
 }
 
-/// The time after the end of a run for which the run is a sign that the ledger is in use. Snapshots of a database are
-/// usually kept for a shorter time.
+/// The time for which an ended run is a sign that the ledger is in use. Snapshots of a database are usually kept for a
+/// shorter time.
 const RECENT_AGE: SignedDuration = SignedDuration::from_hours(24 * 90);
 
 /// Returns a warning on a machine without a high-water mark if the ledger has recent live runs from other machines. A
@@ -235,7 +235,10 @@ const RECENT_AGE: SignedDuration = SignedDuration::from_hours(24 * 90);
 ///
 /// # Errors
 /// If the ledger cannot be read.
-pub async fn unfamiliar_ledger_warning(ledger: &dyn Ledger, now: Timestamp) -> Result<Option<Finding>, LedgerError> {
+pub async fn find_unfamiliar_ledger_warning(
+    ledger: &dyn Ledger,
+    now: Timestamp,
+) -> Result<Option<Finding>, LedgerError> {
     if !ledger.properties().lacks_high_water_mark {
         return Ok(None);
     }
@@ -298,14 +301,14 @@ pub enum BackupRefusal {
         made_at: Timestamp,
     },
     /// These recipients might have the message already, and their number was not accepted.
-    #[error("{}", describe_duplicate_risk(*.made_at, *.number, *.said))]
+    #[error("{}", describe_duplicate_risk(*.made_at, *.number, *.accepted))]
     MaySendTwice {
         /// The time of the backup.
         made_at: Timestamp,
         /// The number of these recipients.
         number: u64,
         /// The number that was accepted.
-        said: Option<u64>,
+        accepted: Option<u64>,
     },
 }
 
@@ -389,11 +392,11 @@ async fn find_forgotten_numbers(adapters: &Adapters) -> Result<Vec<Phone>, Error
     let Some(forgotten) = ForgottenNumbers::read(&adapters.state).map_err(unreadable_error)? else {
         return Ok(Vec::new());
     };
-    let (ledger, mut found) = (adapters.ledger.as_ref(), RoaringTreemap::new());
+    let (ledger, mut found_numbers) = (adapters.ledger.as_ref(), RoaringTreemap::new());
     for run in ledger.list_runs(RunFilter::all()).await?.iter().filter(|run| run.purged_at.is_none()) {
         // Unreadable runs are skipped here, because a search for the person reports them.
         if let Ok(numbers) = find_numbers(ledger, run, |phone| forgotten.contains(phone)).await {
-            found |= numbers;
+            found_numbers |= numbers;
         }
     }
     let mut behind = None;
@@ -401,10 +404,10 @@ async fn find_forgotten_numbers(adapters: &Adapters) -> Result<Vec<Phone>, Error
         let filter = OptOutFilter::Listed { behind, at_most: OPT_OUTS_PER_PAGE };
         let listed = ledger.list_opt_outs(filter).await?;
         let numbers = listed.entries.iter().filter_map(|record| record.opt_out.who.phone());
-        found.extend(numbers.filter(|phone| forgotten.contains(*phone)).map(Phone::to_u64));
+        found_numbers.extend(numbers.filter(|phone| forgotten.contains(*phone)).map(Phone::to_u64));
         behind = listed.next;
         if behind.is_none() {
-            return Ok(found.into_iter().filter_map(Phone::new).collect());
+            return Ok(found_numbers.into_iter().filter_map(Phone::new).collect());
         }
     }
 }
@@ -430,26 +433,26 @@ async fn record_doubt(adapters: &Adapters, run: &Run, made_at: Timestamp) -> Res
     // No other process can send with a ledger that is not accepted yet, so this process can take all shards.
     let worker = take_all_shards(ledger, run, lease).await?;
     let row_lease = worker.as_ref().map_or(lease, |worker| worker.lease);
-    let left = SendSelection::from_snapshot(&Snapshot::load(ledger, run, false).await?);
+    let remaining = SendSelection::from_snapshot(&Snapshot::load(ledger, run, false).await?);
     let (_, compiled) = open_copies(ledger, run).await?;
-    let mut feed = start_feed(compiled, run.ids, left);
+    let mut feed = start_feed(compiled, run.ids, remaining);
     let mut rows = 0;
     while let Some(operations) = feed.next_group().await {
         let operations = operations.map_err(|stop| Error::Input(stop.to_string()))?;
-        for same_kind in operations.chunk_by(|one, other| one.kind == other.kind) {
+        for same_kind in operations.chunk_by(|previous, next| previous.kind == next.kind) {
             for chunk in same_kind.chunks(ROWS_PER_INTENT) {
                 rows += record_intent(ledger, run, row_lease, chunk).await?;
             }
         }
     }
-    let now = Snapshot::load(ledger, run, false).await?;
+    let snapshot = Snapshot::load(ledger, run, false).await?;
     let reason = format!("the ledger was restored from a backup made at {}", made_at.strftime("%Y-%m-%d %H:%M UTC"));
     let end = RunEnd {
         progress: RunProgress::Open,
         stop: Some(StopKind::StopRequested),
         stop_reason: Some(reason),
-        counts: now.counts,
-        parts: now.parts.billed,
+        counts: snapshot.counts,
+        parts: snapshot.parts.billed,
         receipts: run.receipts,
         results: run.results.clone(),
         lag: run.lag,
@@ -483,8 +486,8 @@ async fn record_intent(
             Intent { lease, kind, account, rows: rows.clone(), costs: Vec::new(), bounds: None, leave_by: None };
         match ledger.begin_envelope(intent).await? {
             Permit::Granted { .. } => return Ok(rows.len() as u64),
-            Permit::OptedOut(out) | Permit::Capped(out) | Permit::OutsideCountries(out) => {
-                rows.retain(|sent| !out.contains(&sent.row))
+            Permit::OptedOut(excluded) | Permit::Capped(excluded) | Permit::OutsideCountries(excluded) => {
+                rows.retain(|sent| !excluded.contains(&sent.row))
             }
             Permit::StopRequested | Permit::Lost | Permit::BoundExceeded { .. } | Permit::TooLate(_) => {
                 return Err(Error::Taken { run: run.name() });
@@ -520,9 +523,7 @@ impl Session {
         let accepted = request.accept_duplicates;
         match accepted == Some(number) || runs.iter().any(|run| run.live && run.began_at > restored_at) {
             true => Ok(()),
-            false => {
-                Err(Error::Backup(BackupRefusal::MaySendTwice { made_at: backup.made_at, number, said: accepted }))
-            }
+            false => Err(Error::Backup(BackupRefusal::MaySendTwice { made_at: backup.made_at, number, accepted })),
         }
     }
 
@@ -534,7 +535,7 @@ impl Session {
             Some(Backup { made_at, restored_at: Some(at) })
                 if run.live && run.began_at <= at && accepted != Some(number) =>
             {
-                Err(Error::Backup(BackupRefusal::MaySendTwice { made_at, number, said: accepted }))
+                Err(Error::Backup(BackupRefusal::MaySendTwice { made_at, number, accepted }))
             }
             _ => Ok(()),
         }

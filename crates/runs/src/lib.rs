@@ -1,5 +1,5 @@
-//! Runs for every surface: a [`RunRequest`] and a [`Consent`] go in, a [`RunObserver`] gets events, and an outcome or
-//! an [`Error`] comes out.
+//! Runs of campaigns for every surface, such as the command line and the dashboard. The caller passes a [`RunRequest`]
+//! and a [`Consent`], a [`RunObserver`] gets events, and the result is an outcome or an [`Error`].
 //!
 //! Errors have messages in plain English. Commands to suggest, exit codes, terminals, signals and the choice of
 //! adapters belong to the surfaces, which pass their choices as [`Adapters`].
@@ -72,13 +72,13 @@ pub use launch::{
 };
 pub use ledger_health::{
     BackupRefusal, CheckedLedger, LedgerProblem, RestoredLedger, accept_restored_ledger, check_ledger,
-    refuse_lost_ledger, unfamiliar_ledger_warning,
+    find_unfamiliar_ledger_warning, refuse_lost_ledger,
 };
 pub use list::{CampaignList, EarlierCountries, ListSurvey, RestOfRun, Sample, survey_list};
 pub use occurrence::{
-    SkipRecord, SkippedOccurrence, find_occurrence, find_run_deadline, find_schedule, find_schedule_damage,
-    find_schedule_problems, find_unfinished_run, fire_occurrence, has_same_text, list_recent_occurrences,
-    load_occurrence, load_schedule, occurrence_key, occurrence_list_path, recorded_occurrence,
+    SkipRecord, SkippedOccurrence, find_occurrence, find_occurrence_list_path, find_run_deadline, find_schedule,
+    find_schedule_damage, find_schedule_problems, find_unfinished_run, fire_occurrence, has_same_text,
+    list_recent_occurrences, load_occurrence, load_schedule, occurrence_key, recorded_occurrence,
 };
 pub use opt_outs::{
     CampaignRegions, ImportedEntries, MixedColumn, OptOutFile, OptOutTerms, add_opt_out, find_campaign_regions,

@@ -13,7 +13,7 @@ use roaring::RoaringBitmap;
 use rustc_hash::FxHasher;
 
 use super::guard::{count_sent_by_day, find_capped_numbers, find_excluded_numbers};
-use super::inputs::Includes;
+use super::inputs::{BUFFER_BYTES, Includes};
 use super::launch::Session;
 use super::resume::find_settled_exclusions;
 use super::{
@@ -50,7 +50,7 @@ pub enum CampaignList {
     Fetched(Arc<FetchedList>),
     /// The copy of a resumed run.
     Copies(Copies),
-    /// The list was not fetched. The path is its name for people.
+    /// The list was not fetched. The path is the display name of the list.
     NotFetched(PathBuf),
 }
 
@@ -112,7 +112,7 @@ impl CampaignList {
     }
 }
 
-/// Finds the evidence in a campaign for the encoding of its lists and tables.
+/// Derives hints about the encoding of lists and tables from the settings and texts of a campaign.
 pub(super) fn find_encoding_hints(brief: &CampaignBrief) -> EncodingHints {
     let zone_country = || country_of_zone(brief.timezone.as_deref()?)?.parse().ok();
     let only_country = || match brief.countries.as_ref()?.countries() {
@@ -128,11 +128,12 @@ pub(super) fn find_encoding_hints(brief: &CampaignBrief) -> EncodingHints {
     EncodingHints { region: brief.region, country, is_cyrillic }
 }
 
+/// Whether a text contains characters of the Unicode blocks Cyrillic and Cyrillic Supplement.
 fn contains_cyrillic(text: &str) -> bool {
     text.chars().any(|character| matches!(character, '\u{400}'..='\u{52f}'))
 }
 
-/// A decoded sheet, which is expensive to read, and the detected format of the list.
+/// The cached sheet of a list, because decoding is expensive, and the detected format of the list.
 #[derive(Default)]
 pub(super) struct DecodedList {
     sheet: Mutex<Option<DecodedText>>,
@@ -143,7 +144,7 @@ pub(super) struct DecodedList {
 
 impl DecodedList {
     /// A list whose reading ends with an error once `stop` is set.
-    pub(super) fn until_stopped(stop: Arc<AtomicBool>) -> Self {
+    pub(super) fn with_stop_flag(stop: Arc<AtomicBool>) -> Self {
         Self { stop: Some(stop), ..Self::default() }
     }
 
@@ -158,8 +159,8 @@ impl DecodedList {
 
     fn open_sheet(&self, list: &CampaignList, campaign: &Campaign) -> Result<DecodedText, Finding> {
         let mut sheet = self.sheet.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(again) = sheet.as_ref().and_then(DecodedText::reopen) {
-            return Ok(again);
+        if let Some(reopened) = sheet.as_ref().and_then(DecodedText::reopen) {
+            return Ok(reopened);
         }
         let opened = list.open(&campaign.format, find_encoding_hints(&campaign.brief));
         let Some(decoded) = opened else { return Err(unfetched_list_finding(campaign)) };
@@ -179,7 +180,7 @@ impl DecodedList {
     }
 }
 
-/// Shows nothing, because the content is personal.
+/// Omits all fields, because the content is personal.
 impl fmt::Debug for DecodedList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DecodedList").finish_non_exhaustive()
@@ -230,9 +231,10 @@ pub struct ListSurvey {
     pub consents: Option<Consents>,
     /// The ledger's information about the countries of the account.
     pub earlier: EarlierCountries,
-    /// What the edition has used of its limits. Nothing for a rehearsal, or if the spending of a purged run is unknown.
+    /// The amounts that the edition has used of its limits. Zero for a rehearsal, or if the spending of a purged run is
+    /// unknown.
     pub spent: Spending,
-    /// The time at which the unfinished run began, if the survey is for one. Its `until` counts from then.
+    /// The time at which the surveyed unfinished run began, from which its `until` counts. `None` for a new run.
     pub began_at: Option<Timestamp>,
 }
 
@@ -246,7 +248,7 @@ impl ListSurvey {
 
     /// The campaign, with the deadline of the unfinished run if the survey is for one.
     pub fn campaign_with_deadline<'c>(&self, campaign: &'c Campaign, start: RunStart) -> Cow<'c, Campaign> {
-        // The dates of a schedule begin runs of their own.
+        // Scheduled occurrences begin new runs, so the deadline of the unfinished run does not apply to them.
         match self.began_at.filter(|_| matches!(start, RunStart::At(_))) {
             Some(began_at) => Cow::Owned(campaign.with_fixed_deadline(began_at)),
             None => Cow::Borrowed(campaign),
@@ -259,9 +261,9 @@ impl ListSurvey {
         let mut findings = self.warnings_for_rows(inputs, &self.survey.planned_rows(), start);
         if matches!(start, RunStart::At(_)) {
             // Nothing is sent now, so the result of a check must not depend on the hour.
-            let is_of_now = |finding: &Finding| *finding.rule == NIGHT;
-            findings =
-                findings.into_iter().map(|found| if is_of_now(&found) { found.into_note() } else { found }).collect();
+            let depends_on_hour = |finding: &Finding| *finding.rule == NIGHT;
+            let soften = |finding: Finding| if depends_on_hour(&finding) { finding.into_note() } else { finding };
+            findings = findings.into_iter().map(soften).collect();
         }
         findings
     }
@@ -451,15 +453,15 @@ pub(super) struct CampaignRecords<'b, R> {
 /// Describes how a list changed.
 pub(super) fn describe_list_changes(
     before: CampaignRecords<'_, impl Read>,
-    now: CampaignRecords<'_, impl Read>,
+    current: CampaignRecords<'_, impl Read>,
 ) -> String {
-    let (Some(before), Some(now)) = (ListContent::read(before), ListContent::read(now)) else {
+    let (Some(before), Some(current)) = (ListContent::read(before), ListContent::read(current)) else {
         return "different content".to_owned();
     };
-    if before.headers != now.headers {
+    if before.headers != current.headers {
         return "different columns".to_owned();
     }
-    match now.count_differences(&before) {
+    match current.count_differences(&before) {
         (0, 0) => "rows in a different order or format".to_owned(),
         (added, 0) => format!("{} added", format_count(added, "row")),
         (0, removed) => format!("{} removed", format_count(removed, "row")),
@@ -470,11 +472,11 @@ pub(super) fn describe_list_changes(
 /// Whether two lists differ only in these rows, whose recipients were forgotten in the first list.
 pub(super) fn lists_match_except(
     before: CampaignRecords<'_, impl Read>,
-    now: CampaignRecords<'_, impl Read>,
+    current: CampaignRecords<'_, impl Read>,
     forgotten: &[u32],
 ) -> bool {
-    let (Some(before), Some(now)) = (read_hashed_rows(before), read_hashed_rows(now)) else { return false };
-    let ((old_headers, old_rows), (headers, rows)) = (before, now);
+    let (Some(before), Some(current)) = (read_hashed_rows(before), read_hashed_rows(current)) else { return false };
+    let ((old_headers, old_rows), (headers, rows)) = (before, current);
     let is_match = |((old_row, old_hash), (row, hash)): (&HashedRow, &HashedRow)| {
         old_row == row && (old_hash == hash || forgotten.contains(row))
     };
@@ -487,7 +489,7 @@ type HashedRow = (u32, u64);
 /// Reads the header of a list and hashes the records, in order. Returns `None` if the list cannot be read completely.
 fn read_hashed_rows(records: CampaignRecords<'_, impl Read>) -> Option<(Vec<String>, Vec<HashedRow>)> {
     let CampaignRecords { list, brief } = records;
-    let list = BufReader::with_capacity(1 << 16, list.ok()?);
+    let list = BufReader::with_capacity(BUFFER_BYTES, list.ok()?);
     // Problems with the list are reported elsewhere.
     let mut reader = RecipientReader::open(list, Path::new(""), &reader_settings(brief)).ok()?;
     let headers = reader.header().headers().to_vec();
@@ -518,11 +520,11 @@ impl ListContent {
         loop {
             match (own_records.peek(), other_records.peek()) {
                 (None, None) => return (added, removed),
-                (Some(one), Some(another)) if one == another => {
+                (Some(own), Some(foreign)) if own == foreign => {
                     own_records.next();
                     other_records.next();
                 }
-                (Some(one), another) if another.is_none_or(|another| one < another) => {
+                (Some(own), foreign) if foreign.is_none_or(|foreign| own < foreign) => {
                     added += 1;
                     own_records.next();
                 }
@@ -625,15 +627,15 @@ async fn find_new_countries(
     for run in account_runs {
         let numbers = ledger.load_numbers(NumberFilter::Sent(&[run.key])).await?;
         countries = run_blocking(move || {
-            let (mut finder, mut left) = (CountryFinder::default(), countries);
+            let (mut finder, mut remaining) = (CountryFinder::default(), countries);
             for phone in numbers.phones() {
-                if left.is_empty() {
+                if remaining.is_empty() {
                     break;
                 }
                 let country = finder.find_country(phone);
-                left.retain(|new| Some(*new) != country);
+                remaining.retain(|new| Some(*new) != country);
             }
-            left
+            remaining
         })
         .await?;
         if countries.is_empty() {

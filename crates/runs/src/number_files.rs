@@ -45,7 +45,7 @@ impl NumberFile<'_> {
         if self.phone.is_none() {
             match NumberColumns::detect(self.open()?, path, self.region, is_other) {
                 Err(finding) if finding.rule == &rules::RECIPIENTS_EMPTY => {}
-                found => return found.map_err(|finding| *finding),
+                detected => return detected.map_err(|finding| *finding),
             }
         }
         NumberColumns::with_header(self.open()?, path, self.header()).map_err(|finding| *finding)
@@ -71,8 +71,9 @@ impl NumberFile<'_> {
             Err(_) if unread.last().is_some_and(|(last, _)| *last == row) => {}
             Err(problem) => unread.push((row, problem)),
         };
-        let found = columns.read_numbers(self.open()?, self.file.path(), self.region, other_headers, add_row);
-        let labels = found.map_err(|finding| *finding)?;
+        let labels = columns
+            .read_numbers(self.open()?, self.file.path(), self.region, other_headers, add_row)
+            .map_err(|finding| *finding)?;
         Ok((labels, UnreadRows(unread)))
     }
 }

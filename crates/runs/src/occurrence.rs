@@ -94,11 +94,11 @@ pub fn load_occurrence(
     Ok(inputs.for_occurrence(occurrence))
 }
 
-/// The path of an occurrence's list, whether or not the file exists. `None` if the list is not a file.
+/// Finds the path of an occurrence's list, whether or not the file exists. `None` if the list is not a file.
 ///
 /// # Errors
 /// If the campaign has errors, all of which are returned.
-pub fn occurrence_list_path(
+pub fn find_occurrence_list_path(
     profiles: &Profiles,
     file: &Path,
     gateway: Option<&str>,
@@ -187,16 +187,19 @@ pub(super) fn parse_occurrence(key: &OccurrenceKey) -> Option<Occurrence> {
 ///
 /// # Errors
 /// If the ledger cannot be read.
-pub async fn has_same_text(ledger: &dyn Ledger, run: &Run, before: RunId) -> Result<bool, Error> {
-    let Some(before) = ledger.list_runs(RunFilter::with_key(before)).await?.pop() else { return Ok(false) };
-    let frozen = (FrozenInputs::load_for_run(ledger, run).await, FrozenInputs::load_for_run(ledger, &before).await);
-    let (Ok(now), Ok(before)) = frozen else { return Ok(false) };
-    Ok(before.has_same_messages(&now.brief, &now.includes) && !mentions_today(&now.brief, &now.includes))
+pub async fn has_same_text(ledger: &dyn Ledger, run: &Run, earlier: RunId) -> Result<bool, Error> {
+    let Some(earlier) = ledger.list_runs(RunFilter::with_key(earlier)).await?.pop() else { return Ok(false) };
+    let frozen = (FrozenInputs::load_for_run(ledger, run).await, FrozenInputs::load_for_run(ledger, &earlier).await);
+    let (Ok(current), Ok(earlier)) = frozen else { return Ok(false) };
+    let has_same_messages = earlier.has_same_messages(&current.brief, &current.includes);
+    // The texts of two days differ if they mention the date.
+    Ok(has_same_messages && !mentions_today(&current.brief, &current.includes))
 }
 
-/// The reason why an occurrence was skipped, with the findings that refused it. It contains no phone numbers.
+/// The reason an occurrence was skipped, with the findings that refused it. The record contains no phone numbers.
 ///
-/// The ledger stores it as text: only the words or, if there are findings, JSON. Earlier versions stored only words.
+/// The ledger stores the record as text: only the words or, if there are findings, JSON. Earlier versions stored only
+/// words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkipRecord {
     /// The reason in words.

@@ -110,7 +110,7 @@ pub async fn read_numbers(file: &Path) -> Result<BTreeSet<Phone>, Error> {
     let (terms, now) = (OptOutTerms::default(), Timestamp::UNIX_EPOCH);
     let read = move || read_file(&path, &terms, now, NATIONAL_NUMBER, NumberColumns::into_preferred_column);
     let listed = run_blocking(read).await??;
-    Ok(listed.opt_outs.iter().filter_map(|listed| listed.who.phone()).collect())
+    Ok(listed.opt_outs.iter().filter_map(|opt_out| opt_out.who.phone()).collect())
 }
 
 /// The name of a file, without its folder.
@@ -185,7 +185,7 @@ fn keep_latest(listed: Vec<OptOut>) -> Vec<OptOut> {
         let place =
             *places.entry((opt_out.who.to_u64(), opt_out.scope.clone(), opt_out.reach)).or_insert(opt_outs.len());
         match opt_outs.get_mut(place) {
-            Some(known) if known.at < opt_out.at => *known = opt_out,
+            Some(earlier) if earlier.at < opt_out.at => *earlier = opt_out,
             Some(_) => {}
             None => opt_outs.push(opt_out),
         }
@@ -200,18 +200,18 @@ fn find_mixed_columns(list: DecodedText, file: &Path) -> Result<Vec<MixedColumn>
         for (column, header) in headers.iter().enumerate() {
             let cell = clean_cell(fields.get(column));
             let Some(state) = read_opt_out_state(header, cell) else { continue };
-            let known = columns.entry(column).or_insert_with(|| MixedColumn {
+            let mixed = columns.entry(column).or_insert_with(|| MixedColumn {
                 header: header.clone(),
                 opted_out: 0,
                 reachable: 0,
                 example: String::new(),
             });
             match state {
-                OptOutState::OptedOut => known.opted_out += 1,
+                OptOutState::OptedOut => mixed.opted_out += 1,
                 OptOutState::Reachable => {
-                    known.reachable += 1;
-                    if known.example.is_empty() {
-                        known.example = cell.to_owned();
+                    mixed.reachable += 1;
+                    if mixed.example.is_empty() {
+                        mixed.example = cell.to_owned();
                     }
                 }
             }
@@ -246,6 +246,7 @@ struct OptOutReader<'t> {
 }
 
 impl OptOutReader<'_> {
+    /// Adds the opt-out of a number, or records the error with its row.
     fn add_number(&mut self, row: Row, number: Result<Phone, PhoneProblem>, cells: [&str; 5]) {
         self.rows.insert(row.get());
         match self.parse_opt_out(row, number, cells) {
@@ -317,8 +318,8 @@ impl OptOutReader<'_> {
     }
 
     fn intern_text(&mut self, text: &str) -> Arc<str> {
-        if let Some(known) = self.texts.get(text) {
-            return Arc::clone(known);
+        if let Some(interned) = self.texts.get(text) {
+            return Arc::clone(interned);
         }
         let new: Arc<str> = text.into();
         self.texts.insert(text.to_owned(), Arc::clone(&new));
@@ -488,21 +489,21 @@ impl ImportedEntries {
     /// # Errors
     /// If the ledger cannot be read.
     pub async fn find(ledger: &dyn Ledger, source: &str, terms: &OptOutTerms) -> Result<Self, Error> {
-        let (name, mut found, mut behind) = (file_name(Path::new(source)), Self::default(), None);
+        let (name, mut imported, mut behind) = (file_name(Path::new(source)), Self::default(), None);
         loop {
-            let part = ledger.list_opt_outs(OptOutFilter::Listed { behind, at_most: PAGE_SIZE }).await?;
-            behind = part.next;
-            for entry in part.into_opt_outs().filter(OptOut::is_imported) {
+            let page = ledger.list_opt_outs(OptOutFilter::Listed { behind, at_most: PAGE_SIZE }).await?;
+            behind = page.next;
+            for entry in page.into_opt_outs().filter(OptOut::is_imported) {
                 let is_from_file = entry.is_from_import(source) || entry.is_from_import(&name);
-                found.sources.insert(Arc::clone(&entry.source));
+                imported.sources.insert(Arc::clone(&entry.source));
                 match is_from_file && terms.includes(&entry) {
-                    true if entry.who.phone().is_none() => found.forgotten += 1,
-                    true => found.entries.push(entry),
+                    true if entry.who.phone().is_none() => imported.forgotten += 1,
+                    true => imported.entries.push(entry),
                     false => {}
                 }
             }
             if behind.is_none() {
-                return Ok(found);
+                return Ok(imported);
             }
         }
     }
@@ -574,33 +575,33 @@ pub async fn find_campaign_regions(
     name: Option<&str>,
     today: CampaignDay,
 ) -> Result<CampaignRegions, Error> {
-    let mut found = CampaignRegions::default();
+    let mut regions = CampaignRegions::default();
     for file in list_campaign_files(folder).unwrap_or_default() {
         let file_name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
         match load_campaign(&file, today).value {
             Some(campaign) if name.is_none_or(|name| name == campaign.brief.name) => {
-                found.add_campaign(campaign.brief.region, &campaign.brief.name);
+                regions.add_campaign(campaign.brief.region, &campaign.brief.name);
             }
             Some(_) => {}
             // An unreadable file might be one of the requested campaigns if no campaign was named, or if its file name
             // matches the name.
             None if name.is_none_or(|name| file.file_stem().is_some_and(|stem| stem == name)) => {
-                found.unreadable.insert(file_name);
+                regions.unreadable.insert(file_name);
             }
             None => {}
         }
     }
-    let Some(ledger) = ledger else { return Ok(found) };
+    let Some(ledger) = ledger else { return Ok(regions) };
     let filter = name.map_or_else(RunFilter::all, RunFilter::for_campaign);
     let runs = ledger.list_runs(filter).await?.into_iter().filter(|run| !run.shared && run.purged_at.is_none());
     let latest: BTreeMap<String, Run> = runs.map(|run| (run.campaign.clone(), run)).collect();
     for run in latest.into_values() {
         match FrozenInputs::load_for_run(ledger, &run).await {
-            Ok(frozen) => found.add_campaign(frozen.brief.region, &run.campaign),
-            Err(_) => drop(found.unreadable.insert(run.name())),
+            Ok(frozen) => regions.add_campaign(frozen.brief.region, &run.campaign),
+            Err(_) => drop(regions.unreadable.insert(run.name())),
         }
     }
-    Ok(found)
+    Ok(regions)
 }
 
 #[cfg(test)]
@@ -638,10 +639,10 @@ mod tests {
 
     #[test]
     fn most_specific_header_selects_the_date_column() {
-        let found = |headers: &[&str]| find_date_header(headers.iter().copied()).map(str::to_owned);
-        assert_eq!(found(&["Name", "Date", "Unsubscribed At"]).as_deref(), Some("Unsubscribed At"));
-        assert_eq!(found(&["Ім'я", "Дата"]).as_deref(), Some("Дата"));
-        assert_eq!(found(&["birthday", "created_at", "at"]), None);
+        let find = |headers: &[&str]| find_date_header(headers.iter().copied()).map(str::to_owned);
+        assert_eq!(find(&["Name", "Date", "Unsubscribed At"]).as_deref(), Some("Unsubscribed At"));
+        assert_eq!(find(&["Ім'я", "Дата"]).as_deref(), Some("Дата"));
+        assert_eq!(find(&["birthday", "created_at", "at"]), None);
     }
 }
 
@@ -650,9 +651,9 @@ mod campaign_regions_tests {
     use super::*;
 
     fn regions(campaigns: &[(&str, &str)]) -> CampaignRegions {
-        let mut found = CampaignRegions::default();
-        campaigns.iter().for_each(|(region, name)| found.add_campaign(Some(region.parse().unwrap()), name));
-        found
+        let mut regions = CampaignRegions::default();
+        campaigns.iter().for_each(|(region, name)| regions.add_campaign(Some(region.parse().unwrap()), name));
+        regions
     }
 
     #[test]

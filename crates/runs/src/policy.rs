@@ -52,18 +52,18 @@ pub enum PolicyRefusal {
         allowed: CountrySet,
     },
     /// A test has more recipients than an edition allows, and the profile names no approvers.
-    #[error("{}; nothing was sent", describe_too_many_tests(*.number, *.most))]
+    #[error("{}; nothing was sent", describe_too_many_tests(*.number, *.limit))]
     TooManyTests {
         /// The number of recipients that the run would have.
         number: u64,
         /// The limit.
-        most: u64,
+        limit: u64,
     },
     /// A test has more recipients than an edition allows, and the profile names approvers.
     #[error(
         "{}; to test with more recipients, add an `approval` to the profile for the gateway `{gateway}`; nothing \
          was sent",
-        describe_too_many_tests(*.number, *.most)
+        describe_too_many_tests(*.number, *.limit)
     )]
     UnapprovedTests {
         /// The digest of the plan that waits for an approval.
@@ -73,7 +73,7 @@ pub enum PolicyRefusal {
         /// The number of recipients that the run would have.
         number: u64,
         /// The maximum number of recipients that needs no approval.
-        most: u64,
+        limit: u64,
     },
 }
 
@@ -116,9 +116,9 @@ fn describe_held_recipients(recipients: &[HeldRecipient]) -> String {
     named.join(", ")
 }
 
-fn describe_too_many_tests(number: u64, most: u64) -> String {
+fn describe_too_many_tests(number: u64, limit: u64) -> String {
     let recipients = format_count(number, "recipient");
-    format!("test messages for this edition would reach {recipients}; the limit is {}", format_thousands(most))
+    format!("test messages for this edition would reach {recipients}; the limit is {}", format_thousands(limit))
 }
 
 /// The message caps for a message from an assistant.
@@ -199,8 +199,8 @@ pub(super) async fn refuse_suppressed_by_files(profile: &Profile, phone: Phone) 
     // For a campaign, its `region` sets the country of national numbers in these files. Here, the recipient's country
     // is used.
     let region = find_country(phone);
-    let found = run_blocking(move || read_suppressed_by_profile(&profile, region)).await?.map_err(Error::Findings)?;
-    match found.numbers.contains(phone.to_u64()) {
+    let opt_outs = run_blocking(move || read_suppressed_by_profile(&profile, region)).await?;
+    match opt_outs.map_err(Error::Findings)?.numbers.contains(phone.to_u64()) {
         true => Err(PolicyRefusal::Suppressed(vec![HeldRecipient { place: 1, phone }], Purpose::Marketing).into()),
         false => Ok(()),
     }

@@ -41,7 +41,7 @@ pub enum AccountView {
     Templates(TemplateChannel),
 }
 
-/// Names the command or link with which a surface shows this page of a profile's account.
+/// Returns the command or link that opens a page of an account. The second argument is the name of the profile.
 pub type NameView = Arc<dyn Fn(AccountView, &str) -> String + Send + Sync>;
 
 /// The adapters through which a run reaches the ledger, gateways, profiles, the clock and its observer.
@@ -53,7 +53,7 @@ pub struct Adapters {
     pub state: PathBuf,
     /// The ledger.
     pub ledger: Arc<dyn Ledger>,
-    /// The places of profiles.
+    /// Where gateway profiles are loaded from.
     pub profiles: Profiles,
     /// Creates clients of gateways.
     pub connect: Connect,
@@ -112,7 +112,7 @@ pub enum RunEvent {
     },
     /// Results of another run were renamed, because this run writes to their path.
     ResultsKept(ResultsBackup),
-    /// An inquiry waits for the account's rate.
+    /// An inquiry waits for the account's rate limit.
     WaitingToAsk(SlotWait),
     /// The balance of the account and the cost of the messages.
     Money {
@@ -218,7 +218,7 @@ pub enum Proposal<'q> {
         samples: &'q [Sample],
         /// The balance of the account, if it is known.
         balance: Option<&'q Balance>,
-        /// Whether it is a new round, in which all recipients get the message again.
+        /// Whether the run begins a new round, in which all recipients get the message again.
         again: bool,
     },
     /// The activation of a schedule.
@@ -309,7 +309,7 @@ impl Proposal<'_> {
 /// The kind of a proposal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProposalKind {
-    /// Messages to this many recipients.
+    /// A run to this number of recipients.
     Run(u64),
     /// The activation of a schedule.
     ActivateSchedule,
@@ -337,7 +337,7 @@ pub enum ConsentRefusal {
     Declined,
 }
 
-/// The source of confirmations: a person at a terminal, or an order in advance.
+/// The source of confirmations: a person at a terminal, or consent that was given in advance.
 pub trait Consent: Send + Sync {
     /// Whether a confirmation is possible. If not, the gateway is not queried either.
     fn can_confirm(&self) -> bool;
@@ -367,8 +367,8 @@ impl Consent for ConsentInAdvance {
 }
 
 /// Describes why a proposal was not confirmed.
-pub(super) fn describe_refusal(what: &ProposalKind, refusal: ConsentRefusal) -> String {
-    let needs = match (what, refusal) {
+pub(super) fn describe_refusal(proposal: &ProposalKind, refusal: ConsentRefusal) -> String {
+    let needs = match (proposal, refusal) {
         (ProposalKind::Run(_) | ProposalKind::Single | ProposalKind::OutsideWindow(_), ConsentRefusal::Declined) => {
             return "Cancelled. Nothing was sent.".to_owned();
         }
@@ -403,8 +403,8 @@ pub(super) fn describe_refusal(what: &ProposalKind, refusal: ConsentRefusal) -> 
 
 /// Asks for confirmation of a proposal, and converts a refusal into an error.
 pub(super) async fn confirm(consent: &dyn Consent, proposal: Proposal<'_>) -> Result<(), Error> {
-    let what = proposal.kind();
-    consent.ask(proposal).await.map_err(|refusal| Error::NotConfirmed { what, refusal })
+    let kind = proposal.kind();
+    consent.ask(proposal).await.map_err(|refusal| Error::NotConfirmed { proposal: kind, refusal })
 }
 
 /// Runs blocking work, such as reading files, on a blocking thread.

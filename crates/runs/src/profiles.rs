@@ -20,7 +20,7 @@ pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// A file name that stands for the working folder in a search for profiles.
 const IN_WORKING_FOLDER: &str = "campaign.yaml";
 
-/// The places of profile files, apart from those near a campaign.
+/// Where to look for profile files, in addition to the folders near a campaign.
 #[derive(Clone, Debug, Default)]
 pub struct Profiles {
     /// The only file, if one is named.
@@ -73,7 +73,7 @@ impl Profiles {
         let gateways = self.load(None)?;
         let names: Vec<&str> = gateways.profile_names().collect();
         match names[..] {
-            [one] => gateways.find_profile(one).cloned().map_err(Error::Findings),
+            [only] => gateways.find_profile(only).cloned().map_err(Error::Findings),
             [] => Err(Error::NoGateway),
             _ => Err(Error::SeveralGateways(names.into_iter().map(ToOwned::to_owned).collect())),
         }
@@ -267,9 +267,9 @@ pub async fn store_secret_check_values(ledger: &dyn Ledger, hooks: &[WebhookUrls
 /// # Errors
 /// If the ledger cannot be read.
 pub async fn has_other_secret(ledger: &dyn Ledger, hook: &WebhookUrls) -> Result<bool, Error> {
-    let known = ledger.remember_check_values(hook.public_url(), None).await?;
-    let first = hook.secrets().check_values().into_iter().next();
-    Ok(!known.is_empty() && !first.is_some_and(|first| known.contains(&first)))
+    let endpoint_values = ledger.remember_check_values(hook.public_url(), None).await?;
+    let own_value = hook.secrets().check_values().into_iter().next();
+    Ok(!endpoint_values.is_empty() && !own_value.is_some_and(|own_value| endpoint_values.contains(&own_value)))
 }
 
 /// Refuses to send messages whose receipts the webhook endpoint would reject because of another secret.

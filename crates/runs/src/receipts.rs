@@ -212,8 +212,8 @@ impl WebhookReceiver {
         let rejections = RunOptOuts { errors, run: run.name(), scope: scope.clone(), reach, clock: self.clock };
         let error = receipt.error.as_deref().filter(|_| receipt.status.is_failure());
         let rejection = || {
-            let known = rejections.find_error(error?)?;
-            Some((receipt.updated.unwrap_or(now), WishEvidence::Rejection(known)))
+            let opt_out_error = rejections.find_error(error?)?;
+            Some((receipt.updated.unwrap_or(now), WishEvidence::Rejection(opt_out_error)))
         };
         let Some((at, wish)) = latest.or_else(rejection) else { return Ok(None) };
         let Some(addressee) = self.ledger.find_addressee(run.key, row).await? else { return Ok(None) };
@@ -235,13 +235,13 @@ impl WebhookReceiver {
 
     /// Finds the run that has this name and contains this message identifier.
     async fn find_run(&self, name: &str, id: MessageId) -> Result<Option<Arc<Run>>, LedgerError> {
-        let known = self.runs.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
-        if let Some(run) = known.filter(|run| run.find_message(id).is_some()) {
+        let cached = self.runs.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+        if let Some(run) = cached.filter(|run| run.find_message(id).is_some()) {
             return Ok(Some(run));
         }
         // The run is new, or has new identifiers from a retry or a block of a shared run.
-        let found = self.ledger.list_runs(RunFilter::with_id(id)).await?;
-        let Some(run) = found.into_iter().find(|run| run.name() == name).map(Arc::new) else { return Ok(None) };
+        let candidates = self.ledger.list_runs(RunFilter::with_id(id)).await?;
+        let Some(run) = candidates.into_iter().find(|run| run.name() == name).map(Arc::new) else { return Ok(None) };
         let mut runs = self.runs.write().unwrap_or_else(PoisonError::into_inner);
         if runs.len() >= MAX_CACHED_RUNS {
             runs.clear();
@@ -363,12 +363,12 @@ impl Session {
     /// Polls the sandbox for the statuses of messages without a webhook, as a server polls a gateway.
     async fn poll_unreported(&self, run: &Run, gateway: &dyn Gateway) -> Result<(), Error> {
         let (ledger, destination) = (self.adapters.ledger.as_ref(), &self.inputs().destination);
-        let now = reload_run(ledger, run.key).await?;
-        let times = ChainLifetimes::load_for_run(ledger, &now).await;
-        let pending = load_pending(ledger, &now, &Snapshot::load(ledger, &now, false).await?, &times).await?;
+        let run = &reload_run(ledger, run.key).await?;
+        let times = ChainLifetimes::load_for_run(ledger, run).await;
+        let pending = load_pending(ledger, run, &Snapshot::load(ledger, run, false).await?, &times).await?;
         let allowance = Allowance::new(destination.account_name(), None);
         let (batch_size, clock) = (destination.max_envelope_size(), self.adapters.clock);
-        let poller = StatusPoller { ledger, gateway, run: &now, allowance, most: batch_size, clock };
+        let poller = StatusPoller { ledger, gateway, run, allowance, max_batch: batch_size, clock };
         let (deadline, mut polled) = (Instant::now() + POLLING_LIMIT, PollCounts::default());
         for group in pending.chunks(poller.group_size()) {
             if poller.ask_group(group, 1.0, deadline, &mut polled).await?.is_none() {

@@ -53,14 +53,14 @@ pub(super) fn read_consents(
         return Ok(None);
     };
     let (rules, is_required) = (source.rules_on(today), campaign.needs_consent(profile));
-    let at_its_key = |finding: Finding| finding.at(campaign.places.locate_key("recipients.consent.file"));
+    let with_place = |finding: Finding| finding.at(campaign.places.locate_key("recipients.consent.file"));
     let (register, warnings) = match &source.file {
         None => (None, Vec::new()),
         Some(file) => {
             let region = file.region.or(campaign.brief.region);
-            let read = read_register(source, file, region, &rules).map_err(|finding| vec![at_its_key(finding)])?;
+            let read = read_register(source, file, region, &rules).map_err(|finding| vec![with_place(finding)])?;
             let (register, unread) = read;
-            let warning = warn_of_unread(file.file.path(), &unread).map(at_its_key);
+            let warning = unread_rows_warning(file.file.path(), &unread).map(with_place);
             (Some(register), warning.into_iter().collect())
         }
     };
@@ -98,9 +98,9 @@ fn read_register(
         register.add_row(row, phone, ConsentCells { value, at, source, wording }, is_listed, rules);
     };
     let headers = source.headers().map(|(_, header)| header);
-    let (found, unread) = file.read_numbers(&columns, headers, add).map_err(refuse)?;
-    match found.len() > 1 {
-        true => Err(refuse(ambiguous_columns_finding(&found, consent_file))),
+    let (phone_columns, unread) = file.read_numbers(&columns, headers, add).map_err(refuse)?;
+    match phone_columns.len() > 1 {
+        true => Err(refuse(ambiguous_columns_finding(&phone_columns, consent_file))),
         false => Ok((register, unread)),
     }
 }
@@ -123,7 +123,7 @@ fn ambiguous_columns_finding(columns: &[String], file: &ConsentFile) -> Finding 
 }
 
 /// Returns a warning about rows of a consent file without a usable phone number, if there are any.
-fn warn_of_unread(path: &Path, unread: &UnreadRows) -> Option<Finding> {
+fn unread_rows_warning(path: &Path, unread: &UnreadRows) -> Option<Finding> {
     let rows = unread.count();
     let message = format!(
         "{} in the consent file `{}` {} no usable number: {}",
@@ -157,8 +157,8 @@ impl Inputs {
         consents: &Consents,
         header: &ListHeader,
     ) -> Result<ConsentFinder, Error> {
-        let found = consents.find_columns(header);
-        found.map_err(|finding| Error::Findings(self.locate_column_findings(vec![finding])))
+        let finder = consents.find_columns(header);
+        finder.map_err(|finding| Error::Findings(self.locate_column_findings(vec![finding])))
     }
 }
 

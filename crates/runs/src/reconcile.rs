@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use campaign_core::domain::{Endpoint, MessageContent};
 use campaign_engine::delivery::{
-    ChainLifetimes, MAX_STAY, MessageInDoubt, MessagesInDoubt, PollCounts, RECONCILE_WAITS, Reconciler, Reconciliation,
-    SendEnding, Snapshot, StatusPoller, Stop, load_pending,
+    ChainLifetimes, MAX_RECONCILE_TIME, MessageInDoubt, MessagesInDoubt, PollCounts, RECONCILE_WAITS, Reconciler,
+    Reconciliation, SendEnding, Snapshot, StatusPoller, Stop, load_pending,
 };
 use campaign_engine::report::is_owned;
 use campaign_gateway::Gateway;
@@ -87,7 +87,7 @@ impl Session {
         let connection = Connection::Gateway(profile, self.launch.key.clone());
         let gateway =
             connection.create_client(self.adapters.connect, run.endpoint, self.inputs().campaign.delivery.timeout)?;
-        let is_unchanged = self.find_changes(run).await?.what.is_none();
+        let is_unchanged = self.find_changes(run).await?.changes.is_none();
         let held_run = HeldRun::claim(&self.adapters, self.lock_for_run(run).await?, run.clone()).await?;
         let reconciled = self.reconcile_held_run(&held_run, gateway.as_ref(), is_unchanged).await;
         let released = held_run.release().await?;
@@ -95,8 +95,8 @@ impl Session {
             (self.adapters.observer)(RunEvent::ResultsUnwritten(unwritten));
         }
         reconciled?;
-        let now = reload_run(ledger.as_ref(), run.key).await?;
-        Ok((now.progress == RunProgress::Open).then_some(now))
+        let current = reload_run(ledger.as_ref(), run.key).await?;
+        Ok((current.progress == RunProgress::Open).then_some(current))
     }
 
     /// Reconciles a claimed run. The campaign's `on_in_doubt` rule applies only if the inputs are unchanged.
@@ -128,7 +128,7 @@ impl Session {
         // No message is in flight now, so an intent without an outcome is in doubt.
         let mut snapshot = Snapshot::load(self.adapters.ledger.as_ref(), run, false).await?;
         let end = self
-            .reconcile_until_settled(&self.build_reconciler(run, lease, gateway), &snapshot, waits, MAX_STAY)
+            .reconcile_until_settled(&self.build_reconciler(run, lease, gateway), &snapshot, waits, MAX_RECONCILE_TIME)
             .await?;
         let mut has_changes = end.has_changes();
         if self.inputs().campaign.delivery.on_in_doubt == InDoubtPolicy::AssumeSent && end.interrupted.is_none() {
@@ -149,16 +149,16 @@ impl Session {
         let (destination, ledger) = (&self.inputs().destination, self.adapters.ledger.as_ref());
         let allowance = run.allowance(destination.account_rate().per_second());
         let batch_size = destination.max_envelope_size();
-        Reconciler { ledger, gateway, run, lease, allowance, most: batch_size, clock: self.adapters.clock }
+        Reconciler { ledger, gateway, run, lease, allowance, max_batch: batch_size, clock: self.adapters.clock }
     }
 
-    /// Reconciles after each of these waits until no rows are in doubt.
+    /// Reconciles after each of these waits until no rows are in doubt or the time limit is reached.
     async fn reconcile_until_settled(
         &self,
         reconciler: &Reconciler<'_>,
         snapshot: &Snapshot,
         waits: &[Duration],
-        longest: Duration,
+        time_limit: Duration,
     ) -> Result<ReconciliationEnd, Error> {
         if snapshot.counts.get(RowState::InDoubt) == 0 {
             return Ok(ReconciliationEnd::default());
@@ -166,7 +166,7 @@ impl Session {
         let mut doubts =
             MessagesInDoubt::load(reconciler.ledger, reconciler.run, &snapshot.states, &[RowState::InDoubt]).await?;
         (self.adapters.observer)(RunEvent::AskingAboutDoubt { rows: doubts.rows.len() as u64 });
-        let deadline = Instant::now() + longest;
+        let deadline = Instant::now() + time_limit;
         let mut reconciliation = Reconciliation::default();
         for wait in waits {
             if doubts.rows.is_empty() || reconciliation.lost {
@@ -265,7 +265,7 @@ async fn reconcile_doubts(held_run: &HeldRun) -> Result<Reconciliation, Error> {
         run,
         lease: *lease,
         allowance: run.allowance(profile.rate.per_second()),
-        most: profile.max_envelope_size(),
+        max_batch: profile.max_envelope_size(),
         clock: adapters.clock,
     };
     Ok(reconciler.ask_rows(&mut doubts, Instant::now() + RECONCILE_TIMEOUT).await?)
@@ -283,7 +283,7 @@ pub enum Polling {
     UnreportedFallbacks,
 }
 
-/// Polls the statuses of the messages that `polling` selects, for at most the time `longest`.
+/// Polls the statuses of the messages that `polling` selects, until the time limit.
 ///
 /// # Errors
 /// If the gateway cannot be asked, or the ledger cannot be written.
@@ -291,7 +291,7 @@ pub async fn poll_run(
     adapters: &Adapters,
     run: &Run,
     polling: Polling,
-    longest: Duration,
+    time_limit: Duration,
 ) -> Result<PollCounts, Error> {
     let ledger = adapters.ledger.as_ref();
     let snapshot = Snapshot::load(ledger, run, is_owned(ledger, run).await?).await?;
@@ -318,8 +318,8 @@ pub async fn poll_run(
     let gateway = Connection::Gateway(&profile, key).create_client(adapters.connect, run.endpoint, REQUEST_TIMEOUT)?;
     let allowance = run.allowance(profile.rate.per_second());
     let (gateway, batch_size, clock) = (gateway.as_ref(), profile.max_envelope_size(), adapters.clock);
-    let poller = StatusPoller { ledger, gateway, run, allowance, most: batch_size, clock };
-    let deadline = Instant::now() + longest;
+    let poller = StatusPoller { ledger, gateway, run, allowance, max_batch: batch_size, clock };
+    let deadline = Instant::now() + time_limit;
     for group in pending.chunks(poller.group_size()) {
         // Another run of the account can begin or end between two groups.
         let share = if is_sending(adapters, &run.account).await? { RATE_SHARE_WHILE_SENDING } else { 1.0 };

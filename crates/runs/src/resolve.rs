@@ -25,8 +25,8 @@ pub fn is_known_author(author: &Author) -> bool {
 
 /// The name of the person at this computer for records of decisions.
 pub fn current_person() -> String {
-    let known = ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(|name| std::env::var(name).ok());
-    known.filter(|name| !name.trim().is_empty()).unwrap_or_else(|| UNKNOWN_PERSON.to_owned())
+    let user_name = ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(|name| std::env::var(name).ok());
+    user_name.filter(|name| !name.trim().is_empty()).unwrap_or_else(|| UNKNOWN_PERSON.to_owned())
 }
 
 /// The states that allow a decision.
@@ -138,7 +138,7 @@ impl Resolution {
         if needs_no_number || self.duplicates == Some(rows) {
             return Ok(());
         }
-        Err(DecisionRefusal::DuplicatesNotAccepted { rows, said: self.duplicates }.into())
+        Err(DecisionRefusal::DuplicatesNotAccepted { rows, accepted: self.duplicates }.into())
     }
 
     fn to_change(&self) -> RowChange {
@@ -164,7 +164,7 @@ pub enum RowChoice {
     Waiting,
     /// These rows.
     Rows(RowSet),
-    /// The rows of a table with a column `id`, or `row` and `to`, as results have them, in any spreadsheet format.
+    /// The rows named in a table with an `id` column, or with `row` and `to` columns, such as a results file.
     File(PathBuf),
 }
 
@@ -210,28 +210,32 @@ struct RowByPhone {
 }
 
 impl NamedRows {
+    /// Reads the rows of a run that a file names, or returns the first error in its lines.
     fn read(path: &Path, run: &Run) -> Result<Self, Error> {
         let file = regular_file::open(path)
             .map_err(|error| Error::Input(format!("`{}` cannot be read: {error}", path.display())))?;
         let unreadable = |finding| DecisionRefusal::Unreadable { path: path.to_owned(), finding };
         let file = decode_table(file, path, None).map_err(unreadable)?;
         let (mut lines, mut first_error, name) = (Self::default(), None, run.name());
-        let found = read_columns(file, path, ["id", "row", "to", "run"], |row, cells| {
+        let columns = read_columns(file, path, ["id", "row", "to", "run"], |row, cells| {
             if let Err(error) = lines.add_line(row, cells, path, run, &name)
                 && first_error.is_none()
             {
                 first_error = Some(error);
             }
         });
-        let [id, row, to, _] = found.map_err(unreadable)?;
+        let [has_id, has_row, has_to, _] = columns.map_err(unreadable)?;
         match first_error {
-            _ if !(id || row && to) => Err(DecisionRefusal::NoIds { path: path.to_owned(), run: name }.into()),
+            _ if !(has_id || has_row && has_to) => {
+                Err(DecisionRefusal::NoIds { path: path.to_owned(), run: name }.into())
+            }
             Some(error) => Err(error),
             None => Ok(lines),
         }
     }
 
-    fn add_line(&mut self, line: Row, cells: [&str; 4], path: &Path, run: &Run, name: &str) -> Result<(), Error> {
+    /// Adds the row that a line names by its message identifier, or else by its row number and phone number.
+    fn add_line(&mut self, file_row: Row, cells: [&str; 4], path: &Path, run: &Run, name: &str) -> Result<(), Error> {
         let [id, row, to, run_name] = cells;
         let path = || path.to_owned();
         if let Some(named) = parse_number(id).and_then(MessageId::new).and_then(|id| run.find_row(id)) {
@@ -243,12 +247,12 @@ impl NamedRows {
         match row.parse().ok().map(Row::new).zip(phone) {
             // Another run might have sent to the same number from the same row.
             Some((row, phone)) if (id.is_empty() || is_shortened(id)) && (run_name.is_empty() || run_name == name) => {
-                self.by_phone.push(RowByPhone { file_row: line, row, phone });
+                self.by_phone.push(RowByPhone { file_row, row, phone });
                 Ok(())
             }
             _ if is_shortened(id) || id.is_empty() && is_shortened(to) => {
                 let cell = if is_shortened(to) { to } else { id }.to_owned();
-                Err(DecisionRefusal::Shortened { path: path(), row: line, cell, run: name.to_owned() }.into())
+                Err(DecisionRefusal::Shortened { path: path(), row: file_row, cell, run: name.to_owned() }.into())
             }
             _ => {
                 let named = if id.is_empty() {
@@ -256,7 +260,7 @@ impl NamedRows {
                 } else {
                     format!("`{id}` is not the `id` of any message")
                 };
-                Err(DecisionRefusal::ForeignId { path: path(), row: line, named, run: name.to_owned() }.into())
+                Err(DecisionRefusal::ForeignId { path: path(), row: file_row, named, run: name.to_owned() }.into())
             }
         }
     }
@@ -290,6 +294,7 @@ async fn match_by_phone<'l>(
     Ok(lines.iter().find(|line| !is_match(line)))
 }
 
+/// Returns the rows of a run in this set, or an error if the set contains a row after the last row of the run.
 fn expand_set(set: &RowSet, run: &Run) -> Result<RoaringBitmap, Error> {
     let (row, last) = (set.last_row(), run.last_row());
     if row > last {

@@ -65,23 +65,23 @@ pub enum StaleResults {
     Failed(Error),
 }
 
-/// Writes the results of a run again, from its current record `now`, unless a later run wrote its results to the same
-/// file. Returns the reason if the results were not written.
-pub(super) async fn rewrite_results(adapters: &Adapters, run: &Run, now: &Run) -> Option<StaleResults> {
+/// Writes the results of a run again, from its `current` record, unless a later run wrote its results to the same file.
+/// Returns the reason if the results were not written.
+pub(super) async fn rewrite_results(adapters: &Adapters, run: &Run, current: &Run) -> Option<StaleResults> {
     let (path, ledger) = (run.results.as_ref()?, adapters.ledger.as_ref());
     if is_folder_gone(ledger, run, Path::new(path)).await {
-        return Some(StaleResults::Gone { run: now.name(), path: PathBuf::from(path) });
+        return Some(StaleResults::Gone { run: current.name(), path: PathBuf::from(path) });
     }
-    match find_later_run(ledger, now, path).await {
-        Ok(None) => write_results_to(adapters, now, Path::new(path)).await.err().map(StaleResults::Failed),
-        Ok(Some(later)) => Some(StaleResults::Later { run: now.name(), later, path: PathBuf::from(path) }),
+    match find_later_run(ledger, current, path).await {
+        Ok(None) => write_results_to(adapters, current, Path::new(path)).await.err().map(StaleResults::Failed),
+        Ok(Some(later)) => Some(StaleResults::Later { run: current.name(), later, path: PathBuf::from(path) }),
         Err(error) => Some(StaleResults::Failed(error.into())),
     }
 }
 
-async fn write_results_to(adapters: &Adapters, now: &Run, path: &Path) -> Result<(), Error> {
+async fn write_results_to(adapters: &Adapters, current: &Run, path: &Path) -> Result<(), Error> {
     let Adapters { state, profiles, ledger, .. } = adapters;
-    let results = RunResults::open(ledger.as_ref(), now, false).await?;
+    let results = RunResults::open(ledger.as_ref(), current, false).await?;
     let target = ProtectedFiles { state, profiles }.results_target_of_run(results.frozen_inputs(), path.to_owned());
     if let Some(backup) = results.write_file(&target).await? {
         (adapters.observer)(RunEvent::ResultsKept(backup));
@@ -128,10 +128,10 @@ pub(super) async fn refresh_run(adapters: &Adapters, run: &Run) -> Result<Option
         }
         let snapshot = Snapshot::load(ledger, &before, false).await?;
         let unwritten = rewrite_results(adapters, &before, &before).await;
-        let now = reload_run(ledger, run.key).await?;
+        let current = reload_run(ledger, run.key).await?;
         // If these values differ, another process took and released the run in the meantime. The results written here
         // might have replaced newer results of that process, so they are written again.
-        if (now.ended_at, now.epoch) == (before.ended_at, before.epoch) {
+        if (current.ended_at, current.epoch) == (before.ended_at, before.epoch) {
             ledger
                 .update_runs(
                     vec![run.key],
@@ -153,7 +153,7 @@ pub(super) async fn refresh_run(adapters: &Adapters, run: &Run) -> Result<Option
 pub struct ProtectedFiles<'a> {
     /// The state folder.
     pub state: &'a Path,
-    /// The places of profiles.
+    /// Where gateway profiles are loaded from.
     pub profiles: &'a Profiles,
 }
 
@@ -238,20 +238,21 @@ impl Session {
         if let Some(StopKind::Interrupted(signal)) = kind
             && sending > 0
         {
-            // After a second signal, exit at once. Messages in flight will be in doubt when the ledger is next read.
+            // After a second signal, the process exits at once. Messages in flight will be in doubt when the ledger is
+            // next read.
             return Err(Error::Interrupted { signal, phase: RunPhase::Sending(sending) });
         }
-        let now = reload_run(self.adapters.ledger.as_ref(), run.key).await?;
-        let snapshot = match now.receipts == run.receipts && !has_resends {
+        let current = reload_run(self.adapters.ledger.as_ref(), run.key).await?;
+        let snapshot = match current.receipts == run.receipts && !has_resends {
             true => None,
             // The counts from sending lack receipts that arrived in the meantime, and the earlier states of skipped
             // rows.
-            false => Some(Snapshot::load(self.adapters.ledger.as_ref(), &now, false).await?),
+            false => Some(Snapshot::load(self.adapters.ledger.as_ref(), &current, false).await?),
         };
         let counts = snapshot.as_ref().map_or(counts, |snapshot| snapshot.counts.clone());
         let open_doubts =
             find_runs_in_doubt(&list_campaign_runs(self.adapters.ledger.as_ref(), self.inputs()).await?, Some(run.key));
-        let target = self.choose_results_target(&now).await;
+        let target = self.choose_results_target(&current).await;
         let path = target.as_ref().unwrap_or(&self.launch.target).path().to_owned();
         let (results, figures, backup) = match (kind, target) {
             (Some(StopKind::LeaseLost), _) => (None, None, None),
@@ -270,13 +271,13 @@ impl Session {
             let is_complete =
                 matches!(kind, None | Some(StopKind::DeadlineReached)) && counts.get(RowState::Planned) + sending == 0;
             let end = RunEnd {
-                // Results are written first: a run without them is not finished.
+                // A run is finished only after its results are written.
                 progress: if is_complete && !is_unwritten { RunProgress::Finished } else { RunProgress::Open },
                 stop: stopped_by,
                 stop_reason: stop.as_ref().map(ToString::to_string),
                 counts: counts.clone(),
                 parts: parts.billed,
-                receipts: now.receipts,
+                receipts: current.receipts,
                 results: Some(absolute_path(&path)),
                 lag,
                 at: (self.adapters.clock)(),
@@ -293,7 +294,9 @@ impl Session {
             failpoint::pass("run.marked");
             let (ledger, terms) = (self.adapters.ledger.as_ref(), Some(self.stored_terms()));
             match figures.filter(|figures| figures.counts == counts) {
-                Some(figures) => RunFigures { terms, ..figures }.store_computed(ledger, run.key, now.receipts).await,
+                Some(figures) => {
+                    RunFigures { terms, ..figures }.store_computed(ledger, run.key, current.receipts).await
+                }
                 // A status arrived in between, or the results could not be written.
                 None => RunFigures::compute_and_store(ledger, run.key, terms).await,
             }

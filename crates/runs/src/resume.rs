@@ -30,7 +30,7 @@ pub(super) struct RestToConfirm {
     pub(super) cost: Option<Cost>,
     /// The balance of the account, if it is known.
     pub(super) balance: Option<Balance>,
-    /// The messages that a person sees.
+    /// The remaining messages, if a person sees the proposal.
     pub(super) rest: Option<RestOfRun>,
     /// Whether the messages are retried.
     pub(super) is_retry: bool,
@@ -47,10 +47,10 @@ impl Session {
         let suppressed = self.read_suppressed().await?;
         let consents = self.read_required_consents().await?;
         let snapshot = Snapshot::load(self.adapters.ledger.as_ref(), &run, false).await?;
-        let left = snapshot.counts.get(RowState::Planned);
+        let planned = snapshot.counts.get(RowState::Planned);
         let open = list_open_rows(&run, &snapshot);
         let number =
-            if left == 0 { 0 } else { self.launch.request.choose_rows(&open, run.last_row())?.len().min(left) };
+            if planned == 0 { 0 } else { self.launch.request.choose_rows(&open, run.last_row())?.len().min(planned) };
         if let Some(profile) = self.inputs().destination.profile() {
             check_profile(&self.adapters, profile).await?;
         }
@@ -62,13 +62,14 @@ impl Session {
             true => survey_rest().await.ok(),
             false => None,
         };
-        // Otherwise, recipients who are not counted now could get a message later, when a cap or an opt-out has ended.
+        // These rows are recorded as skipped. Otherwise, recipients who are not counted now could get a message later,
+        // when a cap or an opt-out has ended.
         let exclusions = surveyed.as_ref().map(|rest| self.list_exclusions(&rest.survey.survey)).unwrap_or_default();
         // If no rows are found, the earlier number remains as an upper limit.
         let count_sendable = |rest: Option<&RestOfRun>| rest.map(|rest| rest.rows.len()).filter(|rows| *rows > 0);
         let number = count_sendable(surveyed.as_ref()).map_or(number, |rows| rows.min(number));
         let approval = self.find_resume_approval(&run, &snapshot, number).await?;
-        let number = approval.as_ref().map_or(number, |usable| number.min(usable.left));
+        let number = approval.as_ref().map_or(number, |usable| number.min(usable.remaining));
         self.refuse_unapproved(approval.is_some(), number)?;
         self.refuse_unapproved_end(&run, number).await?;
         // Without a plan, the operator is asked for the usual confirmation.
@@ -99,7 +100,7 @@ impl Session {
         let limit = match &approval {
             Some(usable) => {
                 self.use_resume_approval(&run, usable).await?;
-                self.launch.request.limit.map(|limit| limit.min(usable.left))
+                self.launch.request.limit.map(|limit| limit.min(usable.remaining))
             }
             None => self.launch.request.limit,
         };
@@ -233,7 +234,7 @@ pub(super) fn list_open_rows(run: &Run, snapshot: &Snapshot) -> RoaringBitmap {
 /// Changes since a run began.
 pub(super) struct RunChanges {
     /// The changes. `None` if the inputs are the same.
-    pub(super) what: Option<InputChanges>,
+    pub(super) changes: Option<InputChanges>,
     /// Whether the campaign has the same template of its edition as the run, so that a replacement keeps the edition.
     pub(super) keeps_edition: bool,
 }
@@ -268,20 +269,21 @@ pub(super) async fn compare_inputs(
         };
         let (campaign, (includes, sha256)) = (&inputs.campaign, inputs.compute_fingerprint()?);
         let describe_list = || {
-            let now = inputs.open_list().map_err(|_| io::ErrorKind::Other.into());
+            let current_list = inputs.open_list().map_err(|_| io::ErrorKind::Other.into());
             let before = CampaignRecords { list: copies.open_list(), brief: &frozen.brief };
-            describe_list_changes(before, CampaignRecords { list: now, brief: &campaign.brief })
+            describe_list_changes(before, CampaignRecords { list: current_list, brief: &campaign.brief })
         };
         let is_same = frozen.recipients_sha256 == sha256
             || !frozen.forgotten.is_empty() && {
-                let now = inputs.open_list().map_err(|_| io::ErrorKind::Other.into());
+                let current_list = inputs.open_list().map_err(|_| io::ErrorKind::Other.into());
                 let before = CampaignRecords { list: copies.open_list(), brief: &frozen.brief };
-                lists_match_except(before, CampaignRecords { list: now, brief: &campaign.brief }, &frozen.forgotten)
+                let current = CampaignRecords { list: current_list, brief: &campaign.brief };
+                lists_match_except(before, current, &frozen.forgotten)
             };
         let list_change = (!is_same).then(describe_list);
         let settings = frozen.describe_differences(&campaign.brief, &includes, None);
         let keeps_edition = frozen.brief.edition == campaign.brief.edition;
-        Ok(RunChanges { what: InputChanges::from_parts(settings, list_change, &campaign.recipients), keeps_edition })
+        Ok(RunChanges { changes: InputChanges::from_parts(settings, list_change, &campaign.recipients), keeps_edition })
     })
     .await?
 }
@@ -290,7 +292,7 @@ impl RunChanges {
     /// The changes for a run whose copies are lost. The run can be replaced but not resumed; the replacement skips
     /// recipients with a message.
     fn with_lost_copies(place: &str, damaged: bool) -> Self {
-        Self { what: Some(InputChanges::Copies { place: place.to_owned(), damaged }), keeps_edition: false }
+        Self { changes: Some(InputChanges::Copies { place: place.to_owned(), damaged }), keeps_edition: false }
     }
 }
 

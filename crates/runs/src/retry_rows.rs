@@ -55,7 +55,7 @@ struct RejectedRow {
     phone: Phone,
     /// The state of the row.
     state: RowState,
-    /// The status of its failure; "" if it was rejected at once.
+    /// The status of the failure. Empty if the gateway rejected the message at once.
     status: String,
     error: String,
     /// Whether the gateway rejected the message before trying any channel.
@@ -68,9 +68,9 @@ impl RejectedRow {
         states.contains(&self.state) || self.counts_as_rejected() && states.contains(&RowState::Rejected)
     }
 
-    /// Whether the row counts as rejected because the gateway queued the message and rejected it later (contract, notes
-    /// on the asynchronous endpoint). If the message has several channels, only a rejection at intake counts. An
-    /// accepted message was sent, so it does not count.
+    /// Whether the row counts as rejected because the gateway queued the message and rejected it later (see the
+    /// contract's notes on the asynchronous endpoint). If the message has several channels, only a rejection at intake
+    /// counts. An accepted message was sent, so it does not count.
     fn counts_as_rejected(&self) -> bool {
         let is_refusal = self.state == RowState::Failed && self.status == Status::Rejected.name();
         is_refusal && self.attempt.state != RowState::Accepted && !self.needs_reconciliation()
@@ -115,8 +115,8 @@ struct RetriedRows {
     skipped: SkippedRetries,
 }
 
-/// The rows that a retry on the dashboard sends: those of `campaign retry` without options.
-const ORDERED_STATES: [RowState; 2] = [RowState::Rejected, RowState::NotSent];
+/// The states of the rows that a retry on the dashboard sends, as for `campaign retry` without options.
+const DEFAULT_RETRY_STATES: [RowState; 2] = [RowState::Rejected, RowState::NotSent];
 
 /// A preview of the messages that a retry sends.
 #[derive(Debug)]
@@ -190,7 +190,7 @@ async fn prepare_retry_launch(
         }
         Launch::prepare(Arc::new(inputs), request, files)
     });
-    Ok((launch.await??, RetryScope { run: run.key, states: ORDERED_STATES.to_vec(), errors: Vec::new() }))
+    Ok((launch.await??, RetryScope { run: run.key, states: DEFAULT_RETRY_STATES.to_vec(), errors: Vec::new() }))
 }
 
 /// Finds the gateway's status for a row that was rejected after it was queued or in doubt.
@@ -222,14 +222,14 @@ impl Session {
             scope: scope.clone(),
         });
         if let Some(profile) = self.inputs().destination.remote_profile() {
-            let again: RoaringBitmap = rows.iter().map(|rejected_row| rejected_row.row.get()).collect();
+            let retried_rows: RoaringBitmap = rows.iter().map(|rejected_row| rejected_row.row.get()).collect();
             let rest = match self.consent.shows_proposals() {
-                true => self.survey_rest(&run, |_| Ok(again.clone())).await.ok(),
+                true => self.survey_rest(&run, |_| Ok(retried_rows.clone())).await.ok(),
                 false => None,
             };
             let cost = match (&rest, self.consent.can_confirm()) {
                 (Some(rest), true) => Some(self.compute_rest_cost(profile, rest)),
-                (None, true) => Some(self.compute_chosen_cost(profile, &run, |_| Ok(again)).await?),
+                (None, true) => Some(self.compute_chosen_cost(profile, &run, |_| Ok(retried_rows)).await?),
                 (_, false) => None,
             };
             let rest = RestToConfirm { number, cost, balance: None, rest, is_retry: true };
@@ -259,7 +259,7 @@ impl Session {
     /// Selects the rows of a run that a retry sends, after every check that needs no confirmation.
     async fn select_retried_rows(&self, run: &Run, runs: &[Run], scope: &RetryScope) -> Result<RetriedRows, Error> {
         let ledger = self.adapters.ledger.as_ref();
-        if let Some(changes) = self.find_changes(run).await?.what {
+        if let Some(changes) = self.find_changes(run).await?.changes {
             let (run, file, gateway) = (run.name(), self.inputs().campaign.file.clone(), run.gateway.clone());
             return Err(RetryRefusal::Changed { run, file, gateway, changes }.into());
         }
@@ -284,7 +284,7 @@ impl Session {
         let (number, unconfirmed) = (rows.len() as u64, skipped.unconfirmed);
         let accepted = self.launch.request.accept_duplicates;
         if unconfirmed > 0 && (number == 0 || accepted.is_some_and(|accepted| accepted != number)) {
-            return Err(RetryRefusal::Unconfirmed { run: run.name(), rows: unconfirmed, said: accepted }.into());
+            return Err(RetryRefusal::Unconfirmed { run: run.name(), rows: unconfirmed, accepted }.into());
         }
         if number == 0 {
             let failed = other_rows.iter().filter(|row| row.state == RowState::Failed).count() as u64;
@@ -303,8 +303,8 @@ impl Session {
         let runs = ledger.list_runs(RunFilter::for_campaign(&run.campaign)).await?;
         self.check_retry_allowed(&run, &runs)?;
         let RetriedRows { rows, skipped, .. } = self.select_retried_rows(&run, &runs, scope).await?;
-        let again: RoaringBitmap = rows.iter().map(|rejected_row| rejected_row.row.get()).collect();
-        let rest = self.survey_rest(&run, |_| Ok(again)).await?;
+        let retried_rows: RoaringBitmap = rows.iter().map(|rejected_row| rejected_row.row.get()).collect();
+        let rest = self.survey_rest(&run, |_| Ok(retried_rows)).await?;
         let priced = self.inputs().destination.profile().filter(|profile| !profile.prices.is_empty());
         let cost = priced.map(|profile| self.compute_rest_cost(profile, &rest));
         Ok(RetryPreview {
@@ -376,8 +376,8 @@ impl Session {
             }
         }
         // If the ledger was restored, `accept_duplicates` counts all rows, including the unconfirmed rows.
-        let numbers = [unconfirmed.len(), rows.len() + unconfirmed.len()].map(|number| Some(number as u64));
-        if numbers.contains(&self.launch.request.accept_duplicates) {
+        let acceptable_counts = [unconfirmed.len(), rows.len() + unconfirmed.len()].map(|count| Some(count as u64));
+        if acceptable_counts.contains(&self.launch.request.accept_duplicates) {
             rows.append(&mut unconfirmed);
         }
         skipped.unconfirmed = unconfirmed.len() as u64;
@@ -395,7 +395,7 @@ impl Session {
         let allowance = run.allowance(profile.rate.per_second());
         let (ledger, batch_size, clock) =
             (self.adapters.ledger.as_ref(), profile.max_envelope_size(), self.adapters.clock);
-        let poller = StatusPoller { ledger, gateway: gateway.as_ref(), run, allowance, most: batch_size, clock };
+        let poller = StatusPoller { ledger, gateway: gateway.as_ref(), run, allowance, max_batch: batch_size, clock };
         Ok(poller.ask_before_retry(messages, Instant::now() + INQUIRIES_TIMEOUT).await?)
     }
 
@@ -424,7 +424,7 @@ impl Session {
     /// decision.
     async fn find_rejected_rows(&self, run: &Run, snapshot: &Snapshot) -> Result<Vec<RejectedRow>, Error> {
         let ledger = self.adapters.ledger.as_ref();
-        let mut found = BTreeMap::new();
+        let mut rejected_rows = BTreeMap::new();
         let mut envelopes = EnvelopeReader::new(ledger, run.key);
         while let Some(envelope) = envelopes.next_envelope().await? {
             for (sent, outcome) in envelope.iter_rows() {
@@ -447,13 +447,13 @@ impl Session {
                 let rejected_row =
                     RejectedRow { row: sent.row, attempt, begun_at, phone, state, status, error, refused_at_intake };
                 // A later attempt replaces the earlier one.
-                found.insert(sent.row, rejected_row);
+                rejected_rows.insert(sent.row, rejected_row);
             }
         }
         let mut receipts = ReceiptReader::new(ledger, run.key, run.last_row());
         while let Some(reported) = receipts.next_receipts().await? {
             for (row, receipts) in reported {
-                let Some(rejected_row) = found.get_mut(&row) else { continue };
+                let Some(rejected_row) = rejected_rows.get_mut(&row) else { continue };
                 let conclusion =
                     RunActivity::Finished.judge_row(row, &[rejected_row.attempt], snapshot.states.events(), &receipts);
                 rejected_row.refused_at_intake = conclusion.refused_at_intake;
@@ -463,7 +463,7 @@ impl Session {
                 }
             }
         }
-        Ok(found.into_values().collect())
+        Ok(rejected_rows.into_values().collect())
     }
 }
 

@@ -84,8 +84,8 @@ impl ScheduleActivation {
         // A damaged record is replaced, because activating the schedule reviews everything again.
         let stored = adapters.ledger.list_schedules().await?;
         let was_active = stored.iter().any(|stored| schedule_name(stored) == name);
-        let known = stored.into_iter().flatten().find(|known| known.name == name);
-        if let Some(other) = known.filter(|known| known.file != path) {
+        let active = stored.into_iter().flatten().find(|active| active.name == name);
+        if let Some(other) = active.filter(|active| active.file != path) {
             return refuse(ScheduleRefusal::OtherFile { name, there: PathBuf::from(&other.file) });
         }
         let profiles = &adapters.profiles;
@@ -252,7 +252,7 @@ pub(super) fn campaign_digest(campaign: &Campaign) -> String {
 
 /// Loads the campaign of an active schedule, if its file and texts are unchanged.
 pub fn load_active_campaign(active: &ActiveSchedule) -> Option<Campaign> {
-    load_undated_campaign(Path::new(&active.file)).ok().filter(|now| campaign_digest(now) == active.digest)
+    load_undated_campaign(Path::new(&active.file)).ok().filter(|campaign| campaign_digest(campaign) == active.digest)
 }
 
 /// Finds the active schedule of a campaign, and returns an error if the campaign has changed since the activation.
@@ -292,7 +292,7 @@ pub(super) fn format_addresses(destination: &Destination) -> String {
 pub(super) fn find_schedule_change(active: &ActiveSchedule, inputs: &Inputs) -> Option<ScheduleChange> {
     match load_undated_campaign(Path::new(&active.file)) {
         Err(_) => Some(ScheduleChange::Unreadable),
-        Ok(now) if campaign_digest(&now) != active.digest => Some(ScheduleChange::Campaign),
+        Ok(campaign) if campaign_digest(&campaign) != active.digest => Some(ScheduleChange::Campaign),
         Ok(_) if inputs.campaign.brief.gateway != active.gateway => Some(ScheduleChange::Addresses),
         Ok(_) if format_addresses(&inputs.destination) != active.addresses => Some(ScheduleChange::Addresses),
         Ok(_) if inputs.destination.account_name() != active.account => Some(ScheduleChange::Account),

@@ -501,6 +501,7 @@ impl Session {
         Ok(count)
     }
 
+    /// Records rows as skipped for a reason. Returns the number of rows.
     async fn record_skipped_rows(
         &self,
         run: &Run,

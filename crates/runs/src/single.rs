@@ -64,7 +64,7 @@ pub struct SingleOperation {
     key: SecretString,
     /// The sending hours. `None` if they are unlimited.
     hours: Option<SendingRules>,
-    /// The message caps for the phone number.
+    /// The frequency caps that apply to the phone number.
     caps: Vec<FrequencyCap>,
     /// The countries that the operation may reach. `None` for all.
     countries: Option<CountrySet>,
@@ -194,8 +194,8 @@ impl SingleOperation {
         Ok(until)
     }
 
-    /// Lists every reason to refuse an assistant's message now: profile, policy, identifier and hourly limit. No limit
-    /// is used up. Sending repeats all of these checks.
+    /// Lists every reason to refuse an assistant's message now: profile, policy, identifier and hourly limit. The
+    /// check does not count towards any limit. Sending repeats all of these checks.
     pub async fn list_refusals(&self, adapters: &Adapters) -> Vec<Error> {
         let ledger = adapters.ledger.as_ref();
         let mut refusals: Vec<Error> = self.refuse_backup(adapters).await.err().into_iter().collect();
@@ -268,6 +268,7 @@ impl SingleOperation {
         Ok(singles.into_iter().map(|single| ConfirmedSingle { single, adapters: adapters.clone() }).collect())
     }
 
+    /// Asks for one confirmation for all of these phone numbers, after the checks that need no confirmation.
     async fn confirm_for(&self, phones: &[Phone], adapters: &Adapters, consent: &dyn Consent) -> Result<(), Error> {
         self.refuse_backup(adapters).await?;
         refuse_other_countries(self.countries.as_ref(), phones)?;
@@ -280,6 +281,7 @@ impl SingleOperation {
         Ok(())
     }
 
+    /// Refuses a live operation if the ledger is a backup that has not been restored.
     async fn refuse_backup(&self, adapters: &Adapters) -> Result<(), Error> {
         match self.destination.is_live() {
             true => refuse_backup(adapters.ledger.as_ref()).await,

@@ -1,5 +1,5 @@
-//! Suppression files under `suppress`: opt-outs that the ledger does not have. A run rereads files that change while it
-//! sends, or while it waits for its window or for the next day. Each worker of a shared run does so too.
+//! Suppression files under the key `suppress`: opt-outs that are not in the ledger. A run rereads files that change
+//! while it sends, or while it waits for its window or for the next day. Each worker of a shared run does so too.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,7 +55,7 @@ fn read_files<'f>(
 ) -> Result<FileOptOuts, Vec<Finding>> {
     let (mut suppressed, mut errors) = (FileOptOuts::default(), Vec::new());
     for file in files {
-        let at_its_key = |finding: Finding| match locate_key(&file.key) {
+        let with_place = |finding: Finding| match locate_key(&file.key) {
             Some(place) => finding.at(place),
             None => finding,
         };
@@ -63,7 +63,7 @@ fn read_files<'f>(
             Ok((numbers, unread)) if numbers.is_empty() && unread.count() > 0 => {
                 let message = format!("no row in `{}` has a usable number: {}", file.file.display(), unread.describe());
                 let finding = Finding::new(&rules::SUPPRESS_FILE, message).help(unread_help(&unread));
-                errors.push(at_its_key(finding));
+                errors.push(with_place(finding));
             }
             Ok((numbers, unread)) => {
                 suppressed.numbers |= numbers;
@@ -77,7 +77,7 @@ fn read_files<'f>(
                         unread.describe()
                     );
                     let finding = Finding::new(&rules::SUPPRESS_ROW, message).help(unread_help(&unread));
-                    suppressed.warnings.push(at_its_key(finding));
+                    suppressed.warnings.push(with_place(finding));
                 }
             }
             Err(finding) => {
@@ -86,7 +86,7 @@ fn read_files<'f>(
                     Some(help) => Finding::new(&rules::SUPPRESS_FILE, message).help(help),
                     None => Finding::new(&rules::SUPPRESS_FILE, message),
                 };
-                errors.push(at_its_key(finding));
+                errors.push(with_place(finding));
             }
         }
     }
@@ -173,8 +173,8 @@ impl SuppressionWatch {
         Some(Arc::new(Self::new(files, &inputs.campaign.brief, states, remedy)?))
     }
 
-    /// Watches the files that applied where a shared run was started, and those of this worker's profile. `None` if no
-    /// file applies.
+    /// Watches the files that were recorded when a shared run was started, and those of this worker's profile. `None`
+    /// if no file applies.
     ///
     /// # Errors
     /// If a file cannot be used on this machine. The worker could then send to recipients who have opted out.

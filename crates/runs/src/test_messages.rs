@@ -106,17 +106,18 @@ pub async fn load_test_message(
     Ok(TestMessage { row, content, edition, list })
 }
 
+/// Renders the message of the only row in `rows`. `None` if the row is blank.
 fn render_row(inputs: &Inputs, rows: &RowSet) -> Result<Option<MessageContent<Cow<'static, str>>>, Error> {
-    let mut found = None;
+    let mut message = None;
     let keep = |_, preview: RowPreview<'_>| {
         if let RowPreview::Message { content, .. } = preview {
-            found = Some(content.to_owned_texts());
+            message = Some(content.to_owned_texts());
         }
     };
     // A test can use the row of a skipped recipient, so no rows are excluded.
     preview_rows(&mut inputs.compile_campaign()?, &ExcludedRows::default(), Some(rows), 1, keep)
         .map_err(|finding| Error::Findings(vec![*finding]))?;
-    Ok(found)
+    Ok(message)
 }
 
 /// The maximum number of test recipients of an edition without an approval.
@@ -145,21 +146,21 @@ pub struct AdmittedTests {
     /// The messages, in the order of the recipients.
     pub tests: Vec<ConfirmedSingle>,
     /// The lock that is held until all messages are sent, so that tests of other processes count their recipients.
-    _counted: Option<CampaignLock>,
+    _lock: Option<CampaignLock>,
 }
 
 impl TestOrder<'_> {
-    /// Admits either all test messages or none. `consent` confirms sending, and `outside` confirms sending outside of
-    /// the window.
+    /// Admits either all test messages or none. `consent` confirms sending, and `outside_window` confirms
+    /// sending outside of the window.
     ///
     /// # Errors
-    /// If a recipient opted out, the edition would have too many test recipients, the window is closed and `outside`
-    /// does not confirm, or `consent` does not confirm.
+    /// If a recipient opted out, the edition would have too many test recipients, the window is closed and
+    /// `outside_window` does not confirm, or `consent` does not confirm.
     pub async fn admit_all(
         &self,
         adapters: Adapters,
         consent: &dyn Consent,
-        outside: &dyn Consent,
+        outside_window: &dyn Consent,
     ) -> Result<AdmittedTests, Error> {
         let Self { inputs, message, phones } = *self;
         let singles = phones.iter().map(|phone| SingleOperation::for_test(message, *phone, inputs));
@@ -170,11 +171,11 @@ impl TestOrder<'_> {
         }
         refuse_tests_without_consent(inputs, phones, (adapters.clock)()).await?;
         self.find_approval(&adapters).await?;
-        if self.confirm_outside_window(&adapters, outside).await? {
+        if self.confirm_outside_window(&adapters, outside_window).await? {
             singles = singles.into_iter().map(SingleOperation::without_hours).collect();
         }
         let tests = SingleOperation::confirm_all(singles, adapters.clone(), consent).await?;
-        Ok(AdmittedTests { tests, _counted: self.lock_and_count_recipients(&adapters).await? })
+        Ok(AdmittedTests { tests, _lock: self.lock_and_count_recipients(&adapters).await? })
     }
 
     /// Takes the lock for counting test recipients, counts the recipients again, and uses an approval if the count
@@ -208,14 +209,14 @@ impl TestOrder<'_> {
             return Ok(None);
         }
         if profile.approval.is_none() {
-            return Err(PolicyRefusal::TooManyTests { number, most: limit }.into());
+            return Err(PolicyRefusal::TooManyTests { number, limit }.into());
         }
         let TestMessage { list, row, .. } = self.message;
         match find_test_approval(adapters, self.inputs, list, *row, self.phones).await? {
             Ok(approval) => Ok(Some(approval)),
             Err(digest) => {
                 let gateway = profile.name.clone();
-                Err(PolicyRefusal::UnapprovedTests { digest, gateway, number, most: limit }.into())
+                Err(PolicyRefusal::UnapprovedTests { digest, gateway, number, limit }.into())
             }
         }
     }
@@ -236,12 +237,12 @@ impl TestOrder<'_> {
 
     /// Asks for confirmation if the window is closed, and returns whether sending outside of the window was confirmed.
     /// An open window needs no confirmation.
-    async fn confirm_outside_window(&self, adapters: &Adapters, outside: &dyn Consent) -> Result<bool, Error> {
+    async fn confirm_outside_window(&self, adapters: &Adapters, consent: &dyn Consent) -> Result<bool, Error> {
         let Some(rules) = test_hours(self.inputs) else { return Ok(false) };
         let (hours, now) = (build_hours(rules, adapters.clock), (adapters.clock)());
         let closed = self.phones.iter().find_map(|phone| refuse_closed_window(&hours, *phone, now).err());
         let Some(PolicyRefusal::OutsideWindow { opens }) = closed else { return Ok(false) };
-        confirm(outside, Proposal::OutsideWindow { opens: opens.as_ref() }).await?;
+        confirm(consent, Proposal::OutsideWindow { opens: opens.as_ref() }).await?;
         Ok(true)
     }
 }

@@ -1,4 +1,4 @@
-//! Tests of the behaviour of runs that every surface relies on.
+//! Tests of runs: confirmation, locking, resuming, stopping, cancelling, and the work at the start of a run.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,19 +20,22 @@ use campaign_ledger::{Ledger, RowState, RunFilter, RunProgress, SqliteLedger, St
 use campaign_manifest::CampaignDay;
 
 /// A consent with a fixed answer that counts the proposals.
-pub(super) struct FixedConsent(Result<(), ConsentRefusal>, AtomicUsize);
+pub(super) struct FixedConsent {
+    answer: Result<(), ConsentRefusal>,
+    proposals: AtomicUsize,
+}
 
 impl FixedConsent {
     pub(super) fn yes() -> Arc<Self> {
-        Arc::new(Self(Ok(()), AtomicUsize::new(0)))
+        Arc::new(Self { answer: Ok(()), proposals: AtomicUsize::new(0) })
     }
 
     fn no() -> Arc<Self> {
-        Arc::new(Self(Err(ConsentRefusal::Declined), AtomicUsize::new(0)))
+        Arc::new(Self { answer: Err(ConsentRefusal::Declined), proposals: AtomicUsize::new(0) })
     }
 
     fn count_proposals(&self) -> usize {
-        self.1.load(Ordering::Relaxed)
+        self.proposals.load(Ordering::Relaxed)
     }
 }
 
@@ -42,8 +45,8 @@ impl Consent for FixedConsent {
     }
 
     fn ask<'a>(&'a self, _: Proposal<'a>) -> BoxFuture<'a, Result<(), ConsentRefusal>> {
-        self.1.fetch_add(1, Ordering::Relaxed);
-        Box::pin(async { self.0 })
+        self.proposals.fetch_add(1, Ordering::Relaxed);
+        Box::pin(async { self.answer })
     }
 }
 
@@ -135,7 +138,7 @@ async fn live_run_needs_confirmation_but_a_rehearsal_does_not() {
 }
 
 #[tokio::test]
-async fn signal_before_the_first_message_does_not_leave_a_run() {
+async fn signal_before_the_first_message_leaves_no_run() {
     let (world, yes) = (TestWorld::new().await, FixedConsent::yes());
     let outcome = world.launch(None, RunRequest::default(), yes, Interrupt::Graceful(15)).await;
     let is_interrupted = |outcome: &Result<RunOutcome, Error>| {
@@ -175,7 +178,7 @@ async fn only_one_process_sends_and_resending_needs_the_exact_count() {
     expect_ended(world.launch(None, RunRequest::default(), Arc::clone(&yes), Interrupt::None).await);
     let again = RunRequest { round: Round::Again(7), ..RunRequest::default() };
     let result = world.launch(None, again, yes, Interrupt::None).await;
-    assert!(matches!(result, Err(Error::OtherNumber { said: 7, number: 3 })), "{result:?}");
+    assert!(matches!(result, Err(Error::OtherNumber { expected: 7, number: 3 })), "{result:?}");
 }
 
 #[tokio::test]
@@ -292,11 +295,11 @@ async fn starting_a_run_compiles_texts_and_reads_copies_once() {
     write("gateways.yaml", "near:\n  base_url: http://127.0.0.1:9\n  api_key: { file: key }\n  rate: 10/s\n");
     for start in ["a new run", "the resumed run"] {
         let (interrupt, interrupts) = watch::channel(Interrupt::None);
-        let (interrupt, traced) = (Arc::new(interrupt), Arc::new(Mutex::new(None)));
-        let at_begin = Arc::clone(&traced);
+        let (interrupt, counts) = (Arc::new(interrupt), Arc::new(Mutex::new(None)));
+        let counts_at_begin = Arc::clone(&counts);
         let observer: RunObserver = Arc::new(move |event| {
             if matches!(event, RunEvent::SendingBegins { .. }) {
-                *at_begin.lock().unwrap() = Some(take_trace_counts("counted"));
+                *counts_at_begin.lock().unwrap() = Some(take_trace_counts("counted"));
                 interrupt.send_replace(Interrupt::Graceful(2));
             }
         });
@@ -308,7 +311,7 @@ async fn starting_a_run_compiles_texts_and_reads_copies_once() {
         let launch = Launch::prepare(inputs, request, ProtectedFiles { state, profiles }).unwrap();
         let ended = expect_ended(launch.run(adapters.clone(), FixedConsent::yes(), interrupts).await);
         assert_eq!(ended.run.name(), "counted@1");
-        assert_eq!(*traced.lock().unwrap(), Some([1, 1, 1]), "{start}");
+        assert_eq!(*counts.lock().unwrap(), Some([1, 1, 1]), "{start}");
         take_trace_counts("counted");
     }
 }

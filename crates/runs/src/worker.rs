@@ -122,8 +122,8 @@ impl Worker {
                 () = tokio::time::sleep(POLL_INTERVAL) => {}
             }
         };
-        // Aborting the runs that are being sent would put their messages in flight in doubt. After a signal, which these
-        // runs receive too, they wait only for those messages.
+        // Aborting the runs that are being sent would put their messages in flight in doubt. These runs receive the
+        // signal too, and then wait only for those messages.
         while let Some(ended) = sending.join_next().await {
             self.record_end(ended, &mut state);
         }
@@ -153,7 +153,7 @@ impl Worker {
         };
         state.sending.remove(&run.key);
         let name = run.name();
-        let mut rest = || {
+        let mut leave_to_others = || {
             if let Some(sharing) = &run.sharding {
                 state.resting.insert((run.key, sharing.id), Instant::now() + REST_TIME);
             }
@@ -164,7 +164,7 @@ impl Worker {
                 // The wait applies only to this sharing of the run. If the run is shared again, the worker can join
                 // at once.
                 if drawn != DrawEnd::RunOver {
-                    rest();
+                    leave_to_others();
                 }
                 let reason = stopped.as_ref().map(|stop| stop.reason.clone()).unwrap_or_default();
                 (self.observer)(WorkerEvent::Left { run: name, sent, stopped });
@@ -172,7 +172,7 @@ impl Worker {
             }
             Err(error @ Error::Ledger(_)) if is_ledger_error(&error) => Some(error),
             Err(error) => {
-                rest();
+                leave_to_others();
                 (self.observer)(WorkerEvent::Unable { run: name, error });
                 None
             }
@@ -353,18 +353,18 @@ impl Session {
         let (is_retry, terms) = (sender.is_retry, sender.terms);
         let for_workers = terms.to_worker_terms(sender.destination.profile());
         let worker_terms = serde_json::to_string(&for_workers).map_err(|error| Error::Internal(error.to_string()))?;
-        let longest = terms.delivery.timeout + STOP_GRACE;
+        let longest_wait = terms.delivery.timeout + STOP_GRACE;
         let shard_sender = RunShardSender::new(sender);
-        let ending = shard_sender.participant().lead_run(run, lease, &worker_terms, is_retry, longest).await?;
+        let ending = shard_sender.participant().lead_run(run, lease, &worker_terms, is_retry, longest_wait).await?;
         let ending = ending.ok_or_else(|| Error::Taken { run: run.name() })?;
         let run = reload_run(ledger, run.key).await?;
-        let now = Snapshot::load(ledger, &run, false).await?;
+        let after = Snapshot::load(ledger, &run, false).await?;
         let parts = BilledParts {
-            billed: now.parts.billed.saturating_sub(before.parts.billed),
-            messages: now.parts.messages.saturating_sub(before.parts.messages),
+            billed: after.parts.billed.saturating_sub(before.parts.billed),
+            messages: after.parts.messages.saturating_sub(before.parts.messages),
         };
-        let sent = count_sent(&now.counts).saturating_sub(count_sent(&before.counts));
-        Ok(SendEnding { counts: now.counts, parts, sent, ..ending })
+        let sent = count_sent(&after.counts).saturating_sub(count_sent(&before.counts));
+        Ok(SendEnding { counts: after.counts, parts, sent, ..ending })
     }
 }
 

@@ -83,13 +83,14 @@ fn find_message_effect<'a, T>(
     })
 }
 
-/// Decides the behaviour of the port before the envelope with this number.
+/// Decides the behaviour of the port before the envelope with this number. Also returns the name of the fault that
+/// causes the behaviour, if any.
 ///
 /// The recipients and the endpoint of the envelope are unknown at that time, so a fault with such a condition does not
 /// apply.
 pub(crate) fn decide_port_behaviour(scenario: &Scenario, envelope: u64) -> (PortBehaviour, Option<&'static str>) {
     let facts = EnvelopeFacts { phones: &[], envelope, endpoint: Endpoint::Sync };
-    let found = faults_with_draws(scenario).find_map(|(draw, fault)| {
+    let port_fault = faults_with_draws(scenario).find_map(|(draw, fault)| {
         let behaviour = match fault.effect {
             FaultEffect::Refused(duration) => PortBehaviour::Refuse(duration),
             FaultEffect::Closed => PortBehaviour::Close,
@@ -98,7 +99,7 @@ pub(crate) fn decide_port_behaviour(scenario: &Scenario, envelope: u64) -> (Port
         let applies = fault.when.endpoint.is_none() && fault.when.applies_to_envelope(draw, facts);
         applies.then(|| (behaviour, Some(effect_name(&fault.effect))))
     });
-    found.unwrap_or_default()
+    port_fault.unwrap_or_default()
 }
 
 /// Every fault with its random draw.
@@ -384,7 +385,7 @@ mod tests {
         }
     }
 
-    fn effect() -> impl Strategy<Value = FaultEffect> {
+    fn any_effect() -> impl Strategy<Value = FaultEffect> {
         prop_oneof![
             any::<u8>().prop_map(|text| FaultEffect::ItemError(text.to_string())),
             any::<u8>().prop_map(|text| FaultEffect::TopError(text.to_string())),
@@ -401,7 +402,7 @@ mod tests {
         ]
     }
 
-    fn when() -> impl Strategy<Value = ScenarioCondition> {
+    fn any_condition() -> impl Strategy<Value = ScenarioCondition> {
         (any::<Option<u8>>(), prop::option::of(1..5_u64)).prop_map(|(share, from)| ScenarioCondition {
             share: share.map(|share| format!("{}%", share % 101).parse().expect("a share")),
             envelope: from.map(|from| from..=from + 1),
@@ -412,23 +413,23 @@ mod tests {
     proptest! {
         #[test]
         fn every_effect_comes_from_exactly_one_fault(
-            faults in prop::collection::vec((when(), effect()), 0..12), number in 1..6_u64,
+            faults in prop::collection::vec((any_condition(), any_effect()), 0..12), number in 1..6_u64,
         ) {
             let scenario = scenario_with(faults);
-            let found = decide_envelope_faults(&scenario, facts(number));
-            prop_assert_eq!(&found, &decide_envelope_faults(&scenario, facts(number)));
-            let mut names = found.fired.clone();
+            let decided = decide_envelope_faults(&scenario, facts(number));
+            prop_assert_eq!(&decided, &decide_envelope_faults(&scenario, facts(number)));
+            let mut names = decided.fired.clone();
             names.sort_unstable();
             names.dedup();
-            prop_assert_eq!(names.len(), found.fired.len());
-            let fired = |name| found.fired.contains(&name);
-            prop_assert_eq!(found.refusal.is_some(), fired("top_error"));
-            prop_assert_eq!(found.wire.page.is_some(), fired("http"));
-            prop_assert_eq!(found.wire.delay.is_some(), fired("delay"));
-            prop_assert_eq!(found.wire.loss.is_some(), fired("dropped") || fired("truncated"));
-            prop_assert_eq!(found.wire.port != PortBehaviour::Open, fired("refused") || fired("closed"));
-            prop_assert!(found.executed || fired("top_error") || fired("http"));
-            prop_assert!(!(found.executed && fired("top_error")));
+            prop_assert_eq!(names.len(), decided.fired.len());
+            let fired = |name| decided.fired.contains(&name);
+            prop_assert_eq!(decided.refusal.is_some(), fired("top_error"));
+            prop_assert_eq!(decided.wire.page.is_some(), fired("http"));
+            prop_assert_eq!(decided.wire.delay.is_some(), fired("delay"));
+            prop_assert_eq!(decided.wire.loss.is_some(), fired("dropped") || fired("truncated"));
+            prop_assert_eq!(decided.wire.port != PortBehaviour::Open, fired("refused") || fired("closed"));
+            prop_assert!(decided.executed || fired("top_error") || fired("http"));
+            prop_assert!(!(decided.executed && fired("top_error")));
         }
     }
 }

@@ -166,7 +166,7 @@ pub(super) enum JournalSink {
         file: File,
         path: PathBuf,
     },
-    /// A write failed. An incomplete journal proves nothing, so it stays closed.
+    /// A write failed. An incomplete journal proves nothing, so the journal stays closed.
     Broken,
 }
 

@@ -19,8 +19,8 @@
 //! | `tests` | tests of the sandbox as a whole, with a test client and receiver |
 //!
 //! A request arrives in `server/http.rs`, is parsed by `request/mod.rs` and executed by `platform/mod.rs`.
-//! `server/live.rs` holds the platform, its clock and its journal under one lock. Everything below it consists of
-//! plain functions that take the time as an argument.
+//! `server/live.rs` holds the platform, its clock and its journal under one lock. The modules that it calls
+//! consist of plain functions that take the time as an argument.
 
 mod journal;
 mod platform;

@@ -1,6 +1,6 @@
 //! Delivery-status webhooks (contract 2.4 and 6): which are due, their payload, and retries.
 //!
-//! This module sends nothing; `server/webhook_client.rs` does.
+//! This module does not send webhooks; `server/webhook_client.rs` does.
 
 use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
@@ -88,6 +88,8 @@ impl Outbox {
         self.waiting.push(Reverse(WaitingWebhook { due, number: self.last, notice }));
     }
 
+    /// Takes the next webhook that is due at `now`. Further webhooks of its message are held back until the attempt
+    /// ends.
     fn take_next_due(&mut self, now: VirtualTime) -> Option<WaitingWebhook> {
         loop {
             self.next_due().filter(|due| *due <= now)?;
@@ -117,7 +119,7 @@ impl Outbox {
 /// The possible values of `type` in a payload; other channels have none (contract 2.4).
 const CHANNEL_TYPES: [&str; 4] = ["sms", "viber", "voice", "rcs"];
 
-/// The payload (contract 2.4).
+/// The payload of a webhook (contract 2.4).
 #[derive(Serialize)]
 struct WebhookPayload<'a> {
     success: bool,

@@ -1,10 +1,10 @@
-//! Delivery receipts: HTTP routes for webhooks (contract 2.4 and 6), `/h/` for messages and `/n/` for the account.
-//! Polling rounds ask the gateway about messages without a final status.
+//! HTTP routes for delivery-receipt webhooks (contract 2.4 and 6): `/h/` for messages and `/n/` for the account. Polling
+//! rounds ask the gateway about messages without a final status.
 //!
 //! Trusted proxies supply the address of a sender, and a rate limit applies to senders of forged webhooks.
 //!
-//! Nothing here decides about messages. The `runs` crate matches a webhook to its message and stores it before the
-//! response. The ledger decides how the receipt changes the message.
+//! This module makes no decisions about messages. The `runs` crate matches a webhook to its message and stores the
+//! receipt before the response. The ledger decides how the receipt changes the message.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -43,8 +43,8 @@ const MAX_CHALLENGE_BYTES: usize = 64;
 /// The time limit for receiving a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Channel for identifiers of messages whose status the gateway sent to the account's address. That status is not
-/// trusted, so it must be requested.
+/// Sends the identifiers of messages whose status the gateway reported to the account's address. The reported status is
+/// not trusted, so the receiver of the hint polls the gateway.
 pub type Hints = mpsc::Sender<Vec<u64>>;
 
 struct WebhookState {
@@ -102,8 +102,8 @@ async fn post_message_receipt(
     }
 }
 
-/// Handles a webhook to the account's own address. The content of the webhook is not trusted; a status request verifies
-/// it.
+/// Handles a webhook to the account's own address. The content of the webhook is not trusted; a status request
+/// verifies the content.
 async fn post_account_notice(
     State(state): State<Arc<WebhookState>>,
     Extension(peer): Extension<SocketAddr>,
@@ -222,7 +222,7 @@ fn parse_address(hop: &str) -> Option<IpAddr> {
     with_port.or_else(|| bare.parse().ok()).map(|ip: IpAddr| ip.to_canonical())
 }
 
-/// The maximum number of forged webhooks from one sender that are examined per second, which is also the burst.
+/// The maximum number of forged webhooks from one sender that are examined per second, and the maximum burst.
 const FORGERIES_PER_SECOND: NonZeroU32 = NonZeroU32::new(10).expect("more than zero");
 /// The maximum number of senders that are counted separately; further senders share one counter.
 const MAX_SENDERS: usize = 65_536;
@@ -234,19 +234,21 @@ type Limiter = RateLimiter<IpAddr, DefaultKeyedStateStore<IpAddr>, DefaultClock>
 /// Rate limit for senders of forged webhooks.
 struct ForgeryLimiter {
     limiter: Limiter,
-    charged: AtomicU32,
+    /// The number of charges, for regular cleanups.
+    charges: AtomicU32,
 }
 
 impl Default for ForgeryLimiter {
     fn default() -> Self {
-        Self { limiter: RateLimiter::keyed(Quota::per_second(FORGERIES_PER_SECOND)), charged: AtomicU32::new(0) }
+        Self { limiter: RateLimiter::keyed(Quota::per_second(FORGERIES_PER_SECOND)), charges: AtomicU32::new(0) }
     }
 }
 
 impl ForgeryLimiter {
     /// Charges a sender for a forged webhook. Returns whether the sender is within the limit.
     fn charge_sender(&self, sender: IpAddr) -> bool {
-        if self.charged.fetch_add(1, Ordering::Relaxed) % CHARGES_PER_CLEANUP == CHARGES_PER_CLEANUP - 1 {
+        let charges = self.charges.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        if charges.is_multiple_of(CHARGES_PER_CLEANUP) {
             self.limiter.retain_recent();
         }
         let is_full = self.limiter.len() >= MAX_SENDERS;
@@ -265,13 +267,14 @@ fn sender_network(sender: IpAddr) -> IpAddr {
 }
 
 /// The interval between checks for hints and for runs that are due.
-const INTERVAL: Duration = Duration::from_secs(60);
-/// The shortest and the longest wait between two polls of a run.
-const WAIT_RANGE: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(86_400));
+const CHECK_INTERVAL: Duration = Duration::from_secs(60);
+/// The shortest wait between two polls of a run.
+const MIN_WAIT: Duration = Duration::from_secs(60);
+/// The longest wait between two polls of a run.
+const MAX_WAIT: Duration = Duration::from_secs(86_400);
 /// The maximum duration of one poll of a run.
-const MAX_ROUND: Duration = Duration::from_secs(600);
-/// The age of a run after which it is no longer polled: the lifetime of the longest chain, and time to reach the
-/// gateway.
+const MAX_POLL_DURATION: Duration = Duration::from_secs(600);
+/// The age at which a run is no longer polled: the lifetime of the longest chain, plus time to reach the gateway.
 const MAX_POLLING_AGE: Duration = Duration::from_secs(365 * 86_400);
 /// The maximum number of runs that are polled, latest first.
 const MAX_RUNS: u32 = 4_096;
@@ -286,7 +289,7 @@ pub async fn poll_statuses_until(
     let work = async {
         let mut rounds = PollingRounds::default();
         loop {
-            sleep(INTERVAL).await;
+            sleep(CHECK_INTERVAL).await;
             while let Ok(ids) = hints.try_recv() {
                 log_failure(apply_hints(&adapters, &ids, &mut rounds).await);
             }
@@ -299,38 +302,38 @@ pub async fn poll_statuses_until(
 /// The times at which runs are polled.
 #[derive(Default)]
 struct PollingRounds {
-    /// The time of the next poll of each run, and the wait after that.
+    /// The time of each run's next poll, and the current wait between polls of the run.
     next: HashMap<RunId, (Instant, Duration)>,
     /// The runs without an unreported fallback, with their number of receipts at the last poll.
     reported: HashMap<RunId, u64>,
 }
 
 impl PollingRounds {
-    /// Whether it is time to poll these messages of a run. Schedules the first poll of a new run.
-    fn is_due(&mut self, run: &Run, polling: Polling) -> bool {
+    /// Schedules the first poll of a new run. Returns whether it is time to poll these messages of the run.
+    fn check_due(&mut self, run: &Run, polling: Polling) -> bool {
         let now = Instant::now();
         // A run is first polled for open messages a minute after it is found. Unreported fallbacks are polled at once,
         // and then daily.
         let first = match polling {
-            Polling::Open => (now + WAIT_RANGE.0, WAIT_RANGE.0),
+            Polling::Open => (now + MIN_WAIT, MIN_WAIT),
             Polling::UnreportedFallbacks if self.reported.get(&run.key) == Some(&run.receipts) => return false,
-            Polling::UnreportedFallbacks => (now, WAIT_RANGE.1),
+            Polling::UnreportedFallbacks => (now, MAX_WAIT),
         };
         self.next.entry(run.key).or_insert(first).0 <= now
     }
 
-    /// Schedules the next poll of a run that was polled now. `polled` is `None` if the poll failed.
-    fn record_poll(&mut self, run: &Run, polling: Polling, polled: Option<&PollCounts>) {
-        let wait = self.next.get(&run.key).map_or(WAIT_RANGE.0, |(_, wait)| *wait);
-        let is_complete = |polled: &PollCounts| polled.asked + polled.left + polled.waiting == 0;
-        let wait = match polled {
-            Some(polled) if polling == Polling::UnreportedFallbacks && is_complete(polled) => {
+    /// Schedules the next poll of a run that was just polled. `counts` is `None` if the poll failed.
+    fn record_poll(&mut self, run: &Run, polling: Polling, counts: Option<&PollCounts>) {
+        let wait = self.next.get(&run.key).map_or(MIN_WAIT, |(_, wait)| *wait);
+        let is_complete = |counts: &PollCounts| counts.asked + counts.left + counts.waiting == 0;
+        let wait = match counts {
+            Some(counts) if polling == Polling::UnreportedFallbacks && is_complete(counts) => {
                 self.reported.insert(run.key, run.receipts);
-                WAIT_RANGE.1
+                MAX_WAIT
             }
             // The remaining messages are polled soon.
-            Some(polled) if polled.left > 0 => WAIT_RANGE.0,
-            _ => (wait * 2).min(WAIT_RANGE.1),
+            Some(counts) if counts.left > 0 => MIN_WAIT,
+            _ => (wait * 2).min(MAX_WAIT),
         };
         self.next.insert(run.key, (Instant::now() + wait, wait));
     }
@@ -342,7 +345,7 @@ async fn apply_hints(adapters: &Adapters, ids: &[u64], rounds: &mut PollingRound
         if let Some(origin) = adapters.ledger.find_message(id).await?
             && let Some((next, wait)) = rounds.next.get_mut(&origin.run)
         {
-            (*next, *wait) = ((*next).min(Instant::now() + WAIT_RANGE.0), WAIT_RANGE.0);
+            (*next, *wait) = ((*next).min(Instant::now() + MIN_WAIT), MIN_WAIT);
         }
     }
     Ok(())
@@ -361,11 +364,11 @@ async fn poll_due_runs(adapters: &Adapters, rounds: &mut PollingRounds) -> Resul
     // Runs with open messages come before runs that are polled only for unreported fallbacks.
     runs.sort_by_key(|(_, polling)| *polling == Polling::UnreportedFallbacks);
     for (run, polling) in runs {
-        if !rounds.is_due(run, polling) {
+        if !rounds.check_due(run, polling) {
             continue;
         }
         // A gateway that does not respond must not block the runs of other gateways.
-        let polled = poll_run(adapters, run, polling, MAX_ROUND).await;
+        let polled = poll_run(adapters, run, polling, MAX_POLL_DURATION).await;
         rounds.record_poll(run, polling, polled.as_ref().ok());
         match polled {
             Ok(polled) => tracing::info!(run = run.name(), asked = polled.asked, updated = polled.updated, "asked"),
@@ -378,7 +381,7 @@ async fn poll_due_runs(adapters: &Adapters, rounds: &mut PollingRounds) -> Resul
 /// Chooses which messages of a run to poll. Returns `None` if no messages are open, no receipts are wanted, or the run
 /// is too old or purged. Shared runs of lookups and code calls are never polled.
 fn choose_polling(run: &Run, now: Timestamp) -> Option<Polling> {
-    let has_open_messages = |(counts, _): &(campaign_ledger::StateCounts, u64)| {
+    let has_open_messages = |(counts, _parts): &(campaign_ledger::StateCounts, u64)| {
         counts.get(RowState::Accepted) + counts.get(RowState::Queued) > 0
     };
     let polling = match is_followed(run, now) {
@@ -460,31 +463,31 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn run_is_polled_until_all_fallbacks_are_reported() {
         let (run, mut rounds) = (test_run().await, PollingRounds::default());
-        assert!(rounds.is_due(&run, FALLBACKS), "at once");
+        assert!(rounds.check_due(&run, FALLBACKS), "at once");
         rounds.record_poll(&run, FALLBACKS, Some(&PollCounts { asked: 9, left: 5, ..PollCounts::default() }));
-        assert!(!rounds.is_due(&run, FALLBACKS));
-        advance(WAIT_RANGE.0).await;
-        assert!(rounds.is_due(&run, FALLBACKS), "the remaining messages are polled soon");
+        assert!(!rounds.check_due(&run, FALLBACKS));
+        advance(MIN_WAIT).await;
+        assert!(rounds.check_due(&run, FALLBACKS), "the remaining messages are polled soon");
         rounds.record_poll(&run, FALLBACKS, Some(&PollCounts { waiting: 1, ..PollCounts::default() }));
-        advance(WAIT_RANGE.1).await;
-        assert!(rounds.is_due(&run, FALLBACKS), "a channel still had time");
+        advance(MAX_WAIT).await;
+        assert!(rounds.check_due(&run, FALLBACKS), "a channel still had time");
         rounds.record_poll(&run, FALLBACKS, Some(&PollCounts::default()));
-        advance(WAIT_RANGE.1 * 2).await;
-        assert!(!rounds.is_due(&run, FALLBACKS), "nothing is unreported");
-        assert!(rounds.is_due(&Run { receipts: 2, ..run }, FALLBACKS), "until another receipt arrives");
+        advance(MAX_WAIT * 2).await;
+        assert!(!rounds.check_due(&run, FALLBACKS), "nothing is unreported");
+        assert!(rounds.check_due(&Run { receipts: 2, ..run }, FALLBACKS), "until another receipt arrives");
     }
 
     #[tokio::test(start_paused = true)]
     async fn failed_poll_doubles_the_wait_until_the_next_poll() {
         let (run, mut rounds) = (test_run().await, PollingRounds::default());
-        assert!(!rounds.is_due(&run, Polling::Open), "after a minute");
-        advance(WAIT_RANGE.0).await;
-        assert!(rounds.is_due(&run, Polling::Open));
+        assert!(!rounds.check_due(&run, Polling::Open), "after a minute");
+        advance(MIN_WAIT).await;
+        assert!(rounds.check_due(&run, Polling::Open));
         rounds.record_poll(&run, Polling::Open, None);
-        advance(WAIT_RANGE.0).await;
-        assert!(!rounds.is_due(&run, Polling::Open));
-        advance(WAIT_RANGE.0).await;
-        assert!(rounds.is_due(&run, Polling::Open));
+        advance(MIN_WAIT).await;
+        assert!(!rounds.check_due(&run, Polling::Open));
+        advance(MIN_WAIT).await;
+        assert!(rounds.check_due(&run, Polling::Open));
     }
 
     #[tokio::test]

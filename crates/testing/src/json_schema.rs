@@ -1,4 +1,4 @@
-//! Validating JSON against a JSON Schema with a library that the program does not use.
+//! JSON Schema validation with a library that the program itself does not use.
 
 use boon::{Compiler, SchemaIndex, Schemas};
 use serde_json::Value;
@@ -13,7 +13,7 @@ impl JsonSchema {
     /// Compiles a schema.
     ///
     /// # Panics
-    /// If it is not a valid schema.
+    /// If `schema` is not a valid JSON Schema.
     pub fn new(schema: &Value) -> Self {
         const NAME: &str = "schema.json";
         let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
@@ -27,7 +27,7 @@ impl JsonSchema {
         self.find_violation(value).is_none()
     }
 
-    /// Describes how a value violates the schema. `None` if it conforms.
+    /// Describes how a value violates the schema; `None` if the value conforms.
     pub fn find_violation(&self, value: &Value) -> Option<String> {
         self.schemas.validate(value, self.index).err().map(|error| error.to_string())
     }
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn violations_name_the_place_and_the_rule() {
+    fn violation_names_the_field_and_its_limit() {
         let schema = JsonSchema::new(&json!({
             "type": "object",
             "properties": { "count": { "type": "integer", "maximum": 3 } },

@@ -1,5 +1,5 @@
-//! Test fixtures shared by several crates: an in-memory ledger with a run whose rows have the specified outcomes.
-//! [`JsonSchema`] validates JSON against a schema.
+//! Test fixtures shared by several crates: an in-memory ledger with a run whose rows have the specified outcomes, and
+//! JSON Schema validation.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -29,7 +29,7 @@ pub enum RowCase {
     Planned,
     /// The row's request has no answer.
     Unanswered,
-    /// The row has this outcome, and then these receipts: channel, status and error.
+    /// The row has this outcome, followed by these receipts. Each receipt has a channel, a status and an error.
     Sent(OperationOutcome, Vec<(Option<Channel>, Status, Option<String>)>),
 }
 
@@ -51,7 +51,7 @@ pub fn row_case(words: impl Strategy<Value = String> + Clone + 'static) -> impl 
     ]
 }
 
-/// Builds a new run with this many recipients and this last row.
+/// Builds a live run of the campaign `sale` with this number of recipients and this last row.
 pub fn new_run(kind: OperationKind, recipients: u64, last_row: Row) -> NewRun {
     NewRun {
         campaign: "sale".into(),
@@ -72,7 +72,8 @@ pub fn new_run(kind: OperationKind, recipients: u64, last_row: Row) -> NewRun {
     }
 }
 
-/// Builds a ledger with a run of these rows. Each row that is neither skipped nor planned has its own request.
+/// Builds a ledger with a run of these rows, and returns both. Each row that is neither skipped nor planned has its own
+/// request.
 pub async fn build_run(cases: &[RowCase]) -> (MemoryLedger, Run) {
     let ledger = MemoryLedger::new(LedgerContents::default(), || Timestamp::UNIX_EPOCH);
     let rows = || (Row::FIRST.get()..).map(Row::new).zip(cases);
@@ -131,7 +132,7 @@ pub async fn build_run(cases: &[RowCase]) -> (MemoryLedger, Run) {
         };
         ledger.store_receipts(receipts.iter().map(new_receipt).collect()).await.unwrap();
     }
-    let port: &dyn Ledger = &ledger;
-    let run = port.list_runs(RunFilter::with_key(run.key)).await.unwrap().pop().unwrap();
+    let dyn_ledger: &dyn Ledger = &ledger;
+    let run = dyn_ledger.list_runs(RunFilter::with_key(run.key)).await.unwrap().pop().unwrap();
     (ledger, run)
 }

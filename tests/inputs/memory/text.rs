@@ -14,7 +14,7 @@ fn gzip(before: &str, piece: &str, mib: usize) -> Vec<u8> {
         packed.write_all(text.as_bytes()).expect("packed");
         packed.finish().expect("packed")
     };
-    // Readers concatenate the members of a gzip file.
+    // A gzip file can have several members. Readers concatenate their contents.
     [block(before), block(&piece.repeat((1 << 20) / piece.len())).repeat(mib)].concat()
 }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 pub(crate) struct Request {
     /// The first line, such as `POST /api/json.php HTTP/1.1`.
     pub(crate) line: String,
-    /// Names in lower case, with their values.
+    /// Header names in lower case, with their values.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
     /// The time of arrival.
@@ -48,28 +48,28 @@ impl Request {
         self.line.split(' ').nth(1).unwrap_or_default()
     }
 
-    /// The envelope (contract 2.1).
+    /// The body as JSON (gateway contract 2.1), or null if it is not valid JSON.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or(Value::Null)
     }
 
-    /// The operations of its envelope.
+    /// The operations in the body.
     pub(crate) fn operations(&self) -> Vec<Value> {
         self.json()["data"].as_array().cloned().unwrap_or_default()
     }
 
-    /// The phone numbers of its operations.
+    /// The phone numbers of the operations.
     pub(crate) fn phones(&self) -> Vec<u64> {
         self.operations().iter().filter_map(|operation| operation["phone"].as_u64()).collect()
     }
 
-    /// Whether it only requests the balance, which is how a key is checked.
+    /// Whether the request only asks for the balance. `campaign` checks API keys with such requests.
     pub(crate) fn is_balance_check(&self) -> bool {
         let operations = self.operations();
         !operations.is_empty() && operations.iter().all(|operation| operation["type"] == "balance")
     }
 
-    /// Whether it is a status inquiry.
+    /// Whether the request only asks for message statuses.
     pub(crate) fn is_status_inquiry(&self) -> bool {
         let operations = self.operations();
         !operations.is_empty() && operations.iter().all(|operation| operation["type"] == "status")

@@ -15,13 +15,13 @@ use campaign_core::finding::{Finding, did_you_mean, join_alternatives, join_name
 
 /// The name of the phone column.
 const PHONE: &str = "phone";
-/// The maximum number of columns that are reported because they have the name of an earlier column.
+/// The maximum number of reported columns whose name an earlier column already has.
 const MAX_REPORTED: usize = 20;
 
 /// Settings of the campaign for its recipient list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListSettings {
-    /// Template names and the headers that get them; other headers keep their own name.
+    /// Pairs of a name for templates and the header of its column. Without a pair, a column is named after its header.
     pub columns: Vec<(String, String)>,
     /// The region for which national numbers are valid.
     pub region: Option<Region>,
@@ -113,13 +113,13 @@ impl ColumnNames {
 pub(super) fn name_columns(line: &HeaderLine, settings: &ListSettings) -> ColumnNames {
     let headers = &line.headers;
     let mut findings = Vec::new();
-    let found = HeaderIndex::new(headers);
+    let index = HeaderIndex::new(headers);
     let mut assigned_names: Vec<Option<&str>> = vec![None; headers.len()];
     let mut phones: Vec<usize> = Vec::new();
     let mut repeated_columns = HashSet::new();
     for (name, header) in &settings.columns {
         let header = header.trim();
-        match found.find(header) {
+        match index.find(header) {
             HeaderMatch::Nothing => findings.push(unknown_header(line, name, header)),
             HeaderMatch::Several(columns) => findings.push(ambiguous_header(line, name, header, &columns)),
             HeaderMatch::Column(column) if let Some(other) = find_same_header(headers, column) => {
@@ -140,7 +140,7 @@ pub(super) fn name_columns(line: &HeaderLine, settings: &ListSettings) -> Column
         }
     }
     let phone_was_named = settings.columns.iter().any(|(name, _)| name == PHONE);
-    if !phone_was_named && let HeaderMatch::Column(column) = found.find(PHONE) {
+    if !phone_was_named && let HeaderMatch::Column(column) = index.find(PHONE) {
         assigned_names[column].get_or_insert(PHONE);
     }
     let names: Vec<String> = (0..headers.len())
@@ -241,10 +241,10 @@ fn unknown_header(line: &HeaderLine, name: &str, header: &str) -> Finding {
     let headers: Vec<String> = line.headers.iter().map(|header| mask_numbers(header)).collect();
     let known = headers.iter().map(String::as_str).filter(|known| !known.is_empty());
     let help = match did_you_mean(header, known.clone()) {
-        _ if let Some(found) = header_by_letters(line, header).map(mask_numbers) => format!(
+        _ if let Some(column_header) = header_by_letters(line, header).map(mask_numbers) => format!(
             "`{header}` looks like a spreadsheet column letter; write the header instead: `{name}: {}`; the \
              list has the columns {}",
-            quote_for_yaml(&found),
+            quote_for_yaml(&column_header),
             join_names(known)
         ),
         Some(near) => {
@@ -283,7 +283,7 @@ fn ambiguous_header(line: &HeaderLine, name: &str, header: &str, columns: &[usiz
     finding.help("write the header exactly as in the list")
 }
 
-/// Another column with the same header.
+/// Another column with the same non-empty header as `column`.
 fn find_same_header(headers: &[String], column: usize) -> Option<usize> {
     (0..headers.len())
         .find(|other| *other != column && !headers[column].is_empty() && headers[*other] == headers[column])
@@ -323,8 +323,10 @@ fn duplicate_names(line: &HeaderLine, names: &[String]) -> Vec<Finding> {
     let repeated: Vec<[usize; 2]> = repeated.collect();
     let reported = repeated.iter().take(MAX_REPORTED).map(|columns| duplicate_name(line, &names[columns[1]], *columns));
     let mut findings: Vec<Finding> = reported.collect();
-    if let (Some(last), Some(more @ 1..)) = (findings.last_mut(), repeated.len().checked_sub(MAX_REPORTED)) {
-        let (columns, have) = (format_count(more as u64, "more column"), choose_plural(more as u64, "has", "have"));
+    if let (Some(last), Some(unreported @ 1..)) = (findings.last_mut(), repeated.len().checked_sub(MAX_REPORTED)) {
+        let unreported = unreported as u64;
+        let columns = format_count(unreported, "more column");
+        let have = choose_plural(unreported, "has", "have");
         last.message.push_str(&format!("; {columns} {have} the same name as an earlier column"));
     }
     findings

@@ -115,9 +115,9 @@ pub(super) fn invalid_utf8(excerpt: FileExcerpt<'_>, at: usize) -> Finding {
         ))
 }
 
-pub(super) fn nul_character(spot: FileExcerpt<'_>, at: usize) -> Finding {
-    Finding::new(&rules::RECIPIENTS_NOT_CSV, format!("line {} contains a NUL character", spot.line_at(at)))
-        .at(spot.place(at..at + 1))
+pub(super) fn nul_character(excerpt: FileExcerpt<'_>, at: usize) -> Finding {
+    Finding::new(&rules::RECIPIENTS_NOT_CSV, format!("line {} contains a NUL character", excerpt.line_at(at)))
+        .at(excerpt.place(at..at + 1))
         .help("export the file again; it is damaged or not a CSV file")
 }
 
@@ -134,46 +134,46 @@ pub(super) fn no_recipients(header: FileExcerpt<'_>) -> Finding {
         .help("add a row for each recipient")
 }
 
-pub(super) fn unclosed_quote(spot: FileExcerpt<'_>, opened: usize) -> Finding {
-    let line = spot.line_at(opened);
+pub(super) fn unclosed_quote(excerpt: FileExcerpt<'_>, quote_at: usize) -> Finding {
+    let line = excerpt.line_at(quote_at);
     let message = format!(
         "the quote opened on line {line} is not closed, so the rows after it are read as part of the same cell"
     );
-    Finding::new(&rules::RECIPIENTS_UNCLOSED_QUOTE, message).at(spot.place(opened..opened + 1)).help(
+    Finding::new(&rules::RECIPIENTS_UNCLOSED_QUOTE, message).at(excerpt.place(quote_at..quote_at + 1)).help(
         "close the quote at the end of the cell; if the quote is part of the text, double it and put the cell in \
          quotes",
     )
 }
 
-pub(super) fn swallowed_row(spot: FileExcerpt<'_>, opened: usize, swallowed: u64) -> Finding {
-    let line = spot.line_at(opened);
+pub(super) fn swallowed_row(excerpt: FileExcerpt<'_>, quote_at: usize, swallowed: u64) -> Finding {
+    let line = excerpt.line_at(quote_at);
     let message = format!(
         "the quoted cell that starts on line {line} contains line {swallowed}, which looks like a separate row"
     );
     Finding::new(&rules::RECIPIENTS_UNCLOSED_QUOTE, message)
-        .at(spot.place(opened..opened + 1))
+        .at(excerpt.place(quote_at..quote_at + 1))
         .help("add the closing quote at the end of the cell, or remove the opening quote")
 }
 
-pub(super) fn text_after_quote(spot: FileExcerpt<'_>, at: usize) -> Finding {
-    let message = format!("text follows the closing quote of a cell on line {}", spot.line_at(at));
+pub(super) fn text_after_quote(excerpt: FileExcerpt<'_>, at: usize) -> Finding {
+    let message = format!("text follows the closing quote of a cell on line {}", excerpt.line_at(at));
     Finding::new(&rules::RECIPIENTS_STRAY_QUOTE, message)
-        .at(spot.place(at..at + 1))
+        .at(excerpt.place(at..at + 1))
         .help("double the quotes inside a cell: `\"Cafe \"\"Sun\"\"\"`")
 }
 
 /// The finding about a phone number after a quoted name, in the format that address books use.
-pub(super) fn number_after_name(spot: FileExcerpt<'_>, at: usize, header: &str) -> Finding {
-    let message = format!("line {} has a name and a phone number in one cell", spot.line_at(at));
+pub(super) fn number_after_name(excerpt: FileExcerpt<'_>, at: usize, header: &str) -> Finding {
+    let message = format!("line {} has a name and a phone number in one cell", excerpt.line_at(at));
     let column = if header.is_empty() { String::new() } else { format!(" `{header}`") };
     Finding::new(&rules::RECIPIENTS_STRAY_QUOTE, message)
-        .at(spot.place(at..at + 1))
+        .at(excerpt.place(at..at + 1))
         .help(format!("split the column{column} into two columns, one for the name and one for the phone number"))
 }
 
-pub(super) fn quoted_lines_finding(spot: FileExcerpt<'_>) -> Finding {
+pub(super) fn quoted_lines_finding(excerpt: FileExcerpt<'_>) -> Finding {
     Finding::new(&rules::RECIPIENTS_QUOTED_LINES, "each line is in quotes, so the whole line is read as a single cell")
-        .at(spot.place(spot.full_span()))
+        .at(excerpt.place(excerpt.full_span()))
         .help(
             "export the list again, or remove the quotes around each line and replace each doubled quote inside it \
              with one quote",
@@ -191,14 +191,15 @@ pub(super) struct RaggedRow {
     pub(super) surplus: Option<Range<usize>>,
 }
 
-pub(super) fn ragged_row(spot: FileExcerpt<'_>, ragged: RaggedRow) -> Finding {
+pub(super) fn ragged_row(excerpt: FileExcerpt<'_>, ragged: RaggedRow) -> Finding {
     let RaggedRow { cells, expected, delimiter, surplus } = ragged;
-    let line = spot.line_at(0);
+    let line = excerpt.line_at(0);
     let message = format!("line {line} has {}, but the header has {expected}", format_count(cells as u64, "cell"));
-    let is_shortened = has_shortened_number(spot.raw, delimiter);
-    let row_delimiter = guess_delimiter(spot.raw);
+    let is_shortened = has_shortened_number(excerpt.raw, delimiter);
+    let row_delimiter = guess_delimiter(excerpt.raw);
     // The row has several cells, but its delimiter differs from the header's.
-    let has_other_delimiter = cells == 1 && row_delimiter != delimiter && spot.raw.contains(&row_delimiter.to_byte());
+    let has_other_delimiter =
+        cells == 1 && row_delimiter != delimiter && excerpt.raw.contains(&row_delimiter.to_byte());
     let delimiter = delimiter.name();
     let help = if is_shortened {
         "format the column as text, and enter the number again; a spreadsheet has shortened it, so its last digits \
@@ -211,7 +212,9 @@ pub(super) fn ragged_row(spot: FileExcerpt<'_>, ragged: RaggedRow) -> Finding {
     } else {
         format!("look for a line break inside an unquoted cell, or a missing {delimiter}")
     };
-    Finding::new(&rules::RECIPIENTS_RAGGED_ROW, message).at(spot.place(surplus.unwrap_or(spot.full_span()))).help(help)
+    Finding::new(&rules::RECIPIENTS_RAGGED_ROW, message)
+        .at(excerpt.place(surplus.unwrap_or(excerpt.full_span())))
+        .help(help)
 }
 
 /// Whether the record contains a number such as `3,80501E+11` that lost digits and is split at the decimal comma.
@@ -223,18 +226,18 @@ fn has_shortened_number(raw: &[u8], delimiter: Delimiter) -> bool {
     delimiter == Delimiter::COMMA && scientific.any(|at| at == 0 || expand_scientific_notation(&joined(at)).is_none())
 }
 
-pub(super) fn large_cell(spot: FileExcerpt<'_>, at: usize) -> Finding {
+pub(super) fn large_cell(excerpt: FileExcerpt<'_>, at: usize) -> Finding {
     Finding::new(
         &rules::RECIPIENTS_TOO_LARGE,
-        format!("line {} has a cell that is larger than 64 KiB", spot.line_at(at)),
+        format!("line {} has a cell that is larger than 64 KiB", excerpt.line_at(at)),
     )
-    .at(spot.place(at..at + EXCERPT))
+    .at(excerpt.place(at..at + EXCERPT))
     .help("look for an unclosed quote; no message needs a cell that long")
 }
 
-pub(super) fn large_record(spot: FileExcerpt<'_>) -> Finding {
-    Finding::new(&rules::RECIPIENTS_TOO_LARGE, format!("the row on line {} is larger than 1 MiB", spot.line))
-        .at(spot.place(0..EXCERPT))
+pub(super) fn large_record(excerpt: FileExcerpt<'_>) -> Finding {
+    Finding::new(&rules::RECIPIENTS_TOO_LARGE, format!("the row on line {} is larger than 1 MiB", excerpt.line))
+        .at(excerpt.place(0..EXCERPT))
         .help("look for an unclosed quote, or for missing line breaks")
 }
 
@@ -292,33 +295,34 @@ pub(super) fn wrong_encoding(file: &Path, declared: &str, found: &str) -> Findin
         .help("delete `encoding` under `recipients`; the encoding is detected automatically")
 }
 
-/// The finding about a file whose encoding cannot be detected. `has_keys` says whether a campaign describes the file.
-pub(super) fn unknown_encoding(file: &Path, has_keys: bool) -> Finding {
+/// The finding about a file whose encoding cannot be detected. `has_campaign` says whether a campaign describes the
+/// file.
+pub(super) fn unknown_encoding(file: &Path, has_campaign: bool) -> Finding {
     let key = "set the correct encoding under `recipients`, for example `encoding: windows-1251`; or ";
-    let key = if has_keys { key } else { "" };
+    let key = if has_campaign { key } else { "" };
     file_finding(&rules::RECIPIENTS_ENCODING, file, "has an unknown encoding")
         .help(format!("{key}save it as CSV in UTF-8: {SAVE_AS}"))
 }
 
-/// The warning about an encoding that is only probable. `cell` is the decoded text of a cell; `has_keys` says whether a
-/// campaign describes the file.
-pub(super) fn uncertain_encoding(file: &Path, encoding: &str, cell: &str, has_keys: bool) -> Finding {
+/// The warning about an encoding that is only probable. `cell` is the decoded text of a cell; `has_campaign` says
+/// whether a campaign describes the file.
+pub(super) fn uncertain_encoding(file: &Path, encoding: &str, cell: &str, has_campaign: bool) -> Finding {
     let cell = mask_numbers(cell);
     let problem = format!("is probably encoded in {encoding}: one of its cells says `{cell}`");
     let key = format!(
         "if `{cell}` is correct, write `encoding: {}` under `recipients`; otherwise, set the correct encoding or ",
         encoding.to_lowercase()
     );
-    let key = if has_keys { key } else { format!("if `{cell}` is wrong, ") };
+    let key = if has_campaign { key } else { format!("if `{cell}` is wrong, ") };
     file_finding(&rules::UNCERTAIN_ENCODING, file, &problem).help(format!("{key}save it as CSV in UTF-8: {SAVE_AS}"))
 }
 
-/// The finding about a line that is not valid in the encoding of the file. `has_keys` says whether a campaign describes
-/// the file.
-pub(super) fn invalid_in_encoding(file: &Path, line: u64, encoding: &str, has_keys: bool) -> Finding {
+/// The finding about a line that is not valid in the encoding of the file. `has_campaign` says whether a campaign
+/// describes the file.
+pub(super) fn invalid_in_encoding(file: &Path, line: u64, encoding: &str, has_campaign: bool) -> Finding {
     let message = format!("line {line} of `{}` is not valid {encoding}", file.display());
     let place = FileExcerpt { file, line, raw: b"" }.place(0..0);
-    let remedy = if has_keys { "correct the file, set a different `encoding`, or" } else { "correct the line, or" };
+    let remedy = if has_campaign { "correct the file, set a different `encoding`, or" } else { "correct the line, or" };
     Finding::new(&rules::RECIPIENTS_ENCODING, message)
         .at(place)
         .help(format!("{remedy} save it as CSV in UTF-8: {SAVE_AS}"))
@@ -467,9 +471,9 @@ mod tests {
 
     #[test]
     fn place_in_a_multiline_record_points_to_the_right_line() {
-        let spot =
+        let excerpt =
             FileExcerpt { file: Path::new("list.csv"), line: 7, raw: "a,\"Київ\r\nцентр\" x,b\n".as_bytes() };
-        let place = spot.place(25..26);
+        let place = excerpt.place(25..26);
         assert_eq!((place.line_number(), place.column_number()), (8, 8));
         assert_eq!(place.source.text(), "центр\" x,b");
         assert_eq!(&place.source.text()[place.span], "x");
@@ -491,13 +495,13 @@ mod tests {
     fn place_excerpt_is_short_and_printable() {
         let mut raw = vec![b'x'; 1 << 20];
         raw[0] = 0x1b;
-        let spot = FileExcerpt { file: Path::new("list.csv"), line: 1, raw: &raw };
+        let excerpt = FileExcerpt { file: Path::new("list.csv"), line: 1, raw: &raw };
         for span in [0..1, 0..raw.len(), 7..7, raw.len()..raw.len() + 1, raw.len() + 5..raw.len() + 9] {
-            let place = spot.place(span.clone());
+            let place = excerpt.place(span.clone());
             assert!(place.source.text().len() <= raw.len() + 3, "{span:?}");
             assert!(!place.source.text().contains('\u{1b}'));
             assert!(place.span.len() <= EXCERPT + 3, "{span:?}");
         }
-        assert!(spot.place(0..raw.len()).source.text().len() < 1000);
+        assert!(excerpt.place(0..raw.len()).source.text().len() < 1000);
     }
 }

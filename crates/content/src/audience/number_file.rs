@@ -14,7 +14,7 @@ use super::{PhoneProblem, parse_phone_number};
 use campaign_core::domain::{Phone, Region, Row};
 use campaign_core::finding::Finding;
 
-/// The header of the phone column, if its cells do not reveal it.
+/// The header that identifies the phone column if the cells do not.
 const DEFAULT_HEADER: &str = "phone";
 
 /// The phone columns of a file of phone numbers.
@@ -67,8 +67,8 @@ impl PhoneEvidence {
 }
 
 impl NumberColumns {
-    /// Finds the columns of phone numbers in a file that might not have a header. `None` if there are none. `is_other`
-    /// returns whether a header belongs to a column with other content.
+    /// Finds the columns of phone numbers in a file that might not have a header. `None` if there are none.
+    /// `is_non_phone` returns whether a header belongs to a column with other content.
     ///
     /// # Errors
     ///
@@ -77,12 +77,12 @@ impl NumberColumns {
         input: R,
         file: &Path,
         region: Option<Region>,
-        is_other: impl Fn(&str) -> bool,
+        is_non_phone: impl Fn(&str) -> bool,
     ) -> Result<Option<Self>, Box<Finding>> {
-        let ListSample { records, sample, found } = ListSample::open(input, file, true)?;
+        let ListSample { records, sample, phone_column } = ListSample::open(input, file, true)?;
         let headers = records.header().headers.clone();
         let find_number_header = || headers.iter().position(|header| parse_header_number(header, None).is_some());
-        let first = match found {
+        let first = match phone_column {
             Some(found) => Some(found.column),
             None if sample.is_empty() => find_number_header(),
             // The only column is the phone column, even if few of its cells are numbers.
@@ -92,7 +92,7 @@ impl NumberColumns {
         let Some(first) = first else { return Ok(None) };
         let find_evidence = |column: usize, header: &str| {
             let is_blank = || sample.iter().all(|record| record.fields.get(column).trim().is_empty());
-            if is_other(header) {
+            if is_non_phone(header) {
                 None
             } else if resembles_phone_column(&sample, column, region) {
                 Some(PhoneEvidence::Cells)
@@ -119,8 +119,8 @@ impl NumberColumns {
     pub fn with_header<R: Read>(input: R, file: &Path, header: &str) -> Result<Option<Self>, Box<Finding>> {
         let records = RecordReader::open(input, file)?;
         let headers = records.header().headers.clone();
-        let columns = find_columns(&headers, header).into_iter().enumerate().map(|(place, index)| {
-            let evidence = if place == 0 { PhoneEvidence::Preferred } else { PhoneEvidence::Cells };
+        let columns = find_columns(&headers, header).into_iter().enumerate().map(|(order, index)| {
+            let evidence = if order == 0 { PhoneEvidence::Preferred } else { PhoneEvidence::Cells };
             NumberColumn { index, evidence }
         });
         let columns: Vec<NumberColumn> = columns.collect();
@@ -146,9 +146,9 @@ impl NumberColumns {
     }
 
     /// Passes the phone numbers of a file, and problems with them, to `visit`, together with the cells under `others`.
-    /// A row without numbers is passed once. Cells are cleaned by [`clean_cell`], and the cells of a missing column are
-    /// empty. Columns under `others` are not searched for numbers. Returns the labels of the columns that contain phone
-    /// numbers.
+    /// A row without numbers is passed once, with [`PhoneProblem::Empty`]. Cells are cleaned by [`clean_cell`], and the
+    /// cells of a missing column are empty. Columns under `others` are not searched for numbers. Returns the labels of
+    /// the columns that contain phone numbers.
     ///
     /// In a file that contains only numbers, the header line is passed too.
     ///
@@ -166,7 +166,7 @@ impl NumberColumns {
         let mut records = RecordReader::open(input, file)?;
         let others = others.map(|header| find_columns(&records.header().headers, header?).first().copied());
         let is_other = |column: &NumberColumn| others.contains(&Some(column.index));
-        let columns = self.columns.iter().enumerate().filter(|(place, column)| *place == 0 || !is_other(column));
+        let columns = self.columns.iter().enumerate().filter(|(order, column)| *order == 0 || !is_other(column));
         let columns: Vec<&NumberColumn> = columns.map(|(_, column)| column).collect();
         let mut has_numbers = vec![false; columns.len()];
         for (column, has_numbers) in columns.iter().zip(&mut has_numbers) {
@@ -179,8 +179,8 @@ impl NumberColumns {
         loop {
             records.fill_chunk(&mut chunk)?;
             if chunk.is_empty() {
-                let found = columns.iter().zip(&has_numbers).filter(|(_, has_numbers)| **has_numbers);
-                return Ok(found.map(|(column, _)| self.label_column(column.index, region)).collect());
+                let with_numbers = columns.iter().zip(&has_numbers).filter(|(_, has_numbers)| **has_numbers);
+                return Ok(with_numbers.map(|(column, _)| self.label_column(column.index, region)).collect());
             }
             for record in chunk.iter() {
                 let cell = |column| clean_cell(RecordFields::get(&record.fields, column));

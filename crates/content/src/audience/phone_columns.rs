@@ -56,8 +56,10 @@ impl PhoneColumns {
 
     /// Whether the preferred phone column of a row repeats the header instead of containing a number.
     fn repeats_header(&self, fields: RecordFields<'_>) -> bool {
+        /// Longer cells are not converted to lower case, which would take time.
+        const MAX_LENGTH: usize = 99;
         let (cell, header) = (fields.get(self.first).trim(), self.header.as_str());
-        !cell.is_empty() && (cell == header || cell.len() < 100 && cell.to_lowercase() == header.to_lowercase())
+        !cell.is_empty() && (cell == header || cell.len() <= MAX_LENGTH && cell.to_lowercase() == header.to_lowercase())
     }
 
     /// Like [`Self::choose_number`], but without the type of the number.
@@ -73,7 +75,7 @@ impl PhoneColumns {
 /// The maximum number of filled cells to check per column.
 const MAX_CELLS: usize = 200;
 
-/// The number of filled cells in a column, and of the phone numbers among them.
+/// Counts of the first filled cells in a column, and of the phone numbers among them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PhoneTally {
     /// Cells that are not blank.
@@ -124,16 +126,16 @@ pub(super) struct PhoneColumn {
 ///
 /// `region` is the region of the campaign. If the campaign has no region, the likely regions are tried as well.
 pub(super) fn find_phone_column(sample: &Chunk, headers: &[String], region: Option<Region>) -> Option<PhoneColumn> {
-    let best = |tally: &dyn Fn(usize) -> PhoneTally| {
+    let find_best = |count: &dyn Fn(usize) -> PhoneTally| {
         (0..headers.len())
-            .map(|column| (column, tally(column)))
+            .map(|column| (column, count(column)))
             .filter(|(_, tally)| tally.is_mostly_phones())
             .max_by_key(|&(column, tally)| rank_column(headers, column, tally))
     };
-    let in_region = best(&|column| PhoneTally::for_column(sample, column, region));
+    let in_region = find_best(&|column| PhoneTally::for_column(sample, column, region));
     let in_region = in_region.map(|(column, tally)| (PhoneColumn { column, region: None }, tally));
     let guessed = Region::LIKELY_REGIONS.into_iter().filter(|_| region.is_none()).filter_map(|region| {
-        let (column, tally) = best(&|column| PhoneTally::for_region(sample, column, region))?;
+        let (column, tally) = find_best(&|column| PhoneTally::for_region(sample, column, region))?;
         Some((PhoneColumn { column, region: Some(region) }, tally))
     });
     let ranked = in_region
@@ -175,12 +177,12 @@ pub(super) fn resembles_phone_column(sample: &Chunk, column: usize, region: Opti
 /// mixes phone numbers with words.
 pub(super) fn find_wrong_column(sample: &Chunk, headers: &[String]) -> Option<WrongColumn> {
     let named = headers.iter().position(|header| is_phone_header(header));
-    let with_words = |column: &usize| {
+    let has_mostly_words = |column: &usize| {
         let wrong = find_column_problem(sample, headers, *column);
-        wrong.is_some_and(|wrong| wrong.problem == PhoneProblem::Words && wrong.cells * 2 >= wrong.of)
+        wrong.is_some_and(|wrong| wrong.problem == PhoneProblem::Words && wrong.cells * 2 >= wrong.filled)
     };
     named.and_then(|column| find_column_problem(sample, headers, column)).or_else(|| {
-        let column = (0..headers.len()).find(with_words)?;
+        let column = (0..headers.len()).find(has_mostly_words)?;
         find_column_problem(sample, headers, column)
     })
 }
@@ -190,9 +192,9 @@ fn find_column_problem(sample: &Chunk, headers: &[String], column: usize) -> Opt
     let filled = sample.iter().map(|record| record.fields.get(column)).filter(|cell| !cell.trim().is_empty());
     let cells: Vec<&str> = filled.take(MAX_CELLS).collect();
     let (first, problem) = cells.iter().find_map(|cell| Some((*cell, parse_phone_number(cell, None).err()?)))?;
-    let alike = cells.iter().filter(|cell| parse_phone_number(cell, None) == Err(problem)).count();
+    let same_problem = cells.iter().filter(|cell| parse_phone_number(cell, None) == Err(problem)).count();
     let example = (problem == PhoneProblem::Rounded).then(|| first.trim().to_owned());
-    Some(WrongColumn { header: headers[column].clone(), problem, cells: alike, of: cells.len(), example })
+    Some(WrongColumn { header: headers[column].clone(), problem, cells: same_problem, filled: cells.len(), example })
 }
 
 /// Ranks a phone column: headers for mobile numbers come first, then headers for phone numbers, then columns with the

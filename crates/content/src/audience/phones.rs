@@ -57,9 +57,10 @@ pub fn example_mobile_numbers(region: Option<Region>) -> impl Iterator<Item = Ph
         PHONE_NUMBER_UTIL.get_example_number_for_type_and_region(region, PhoneNumberType::Mobile).ok()
     });
     let example = example.and_then(|number| number.format_as(PhoneNumberFormat::E164)[1..].parse::<u64>().ok());
-    let first = example.map_or(UKRAINIAN, |number| number / 10_000 * 10_000);
+    // The last four digits count up from 0001.
+    let base = example.map_or(UKRAINIAN, |number| number / 10_000 * 10_000);
     let is_mobile = |phone: &Phone| parse_number(&format!("+{phone}"), None).is_ok_and(|number| !number.landline);
-    (1..10_000).filter_map(move |end| Phone::new(first + end)).filter(is_mobile)
+    (1..10_000).filter_map(move |end| Phone::new(base + end)).filter(is_mobile)
 }
 
 /// Whether the cell has as many digits as a complete number, valid or not.
@@ -119,7 +120,7 @@ fn parse_international(digits: &str) -> Result<ValidNumber, PhoneProblem> {
     LibraryNumber::parse(&format!("+{digits}"), None)?.to_valid_number()
 }
 
-/// A valid number of the library.
+/// A valid number as the library represents it.
 struct LibraryNumber {
     number: PhoneNumber,
     kind: PhoneNumberType,
@@ -166,7 +167,7 @@ fn explain_invalid(number: &PhoneNumber) -> PhoneProblem {
     }
 }
 
-/// Ukraine's country code and a national number of nine digits are `380 * NATIONAL + number`.
+/// The factor that puts Ukraine's country code before the nine digits of a national number: `380 * NATIONAL + number`.
 const NATIONAL: u64 = 1_000_000_000;
 /// The first two of the nine digits of a mobile number, as bits: `39 50 63 66 67 68 71 72 73 75 77 91..=99`.
 ///
@@ -302,8 +303,8 @@ pub(super) struct DialledDigits {
     pub(super) value: u64,
 }
 
-/// Fewer digits than this cannot be a complete number.
-const SHORT: u32 = 7;
+/// The minimum number of digits of a complete number.
+const MIN_DIGITS: u32 = 7;
 
 impl DialledDigits {
     /// The maximum number of digits. E.164 allows 15, and a prefix can precede them.
@@ -360,7 +361,7 @@ impl DialledDigits {
 
     /// Whether the number is long enough to be complete with its area code.
     pub(super) fn is_long(self) -> bool {
-        self.len > SHORT + 1
+        self.len > MIN_DIGITS + 1
     }
 
     fn check_digit_count(self, text: &str, has_separators: bool) -> Result<Self, PhoneProblem> {
@@ -374,7 +375,8 @@ impl DialledDigits {
             return Ok(self);
         }
         let mut words = text.split_whitespace().map(count_digits);
-        let has_several_numbers = self.len >= 2 * SHORT && words.clone().count() > 1 && words.all(|len| len > SHORT);
+        let has_several_numbers =
+            self.len >= 2 * MIN_DIGITS && words.clone().count() > 1 && words.all(|len| len > MIN_DIGITS);
         Err(if has_several_numbers { PhoneProblem::Several } else { PhoneProblem::TooLong })
     }
 }
@@ -392,7 +394,7 @@ fn strip_scheme(text: &str) -> &str {
 fn strip_decimals(text: &str) -> &str {
     let whole = text.trim_end_matches('0');
     match whole.strip_suffix(['.', ',']) {
-        Some(digits) if whole.len() < text.len() && digits.len() > SHORT as usize => {
+        Some(digits) if whole.len() < text.len() && digits.len() > MIN_DIGITS as usize => {
             let unsigned = digits.strip_prefix('+').unwrap_or(digits);
             if unsigned.bytes().all(|byte| byte.is_ascii_digit()) { digits } else { text }
         }
@@ -412,7 +414,7 @@ fn digit_value(character: char) -> Option<u64> {
     Some(u64::from(u32::from(character) - u32::from(zero)))
 }
 
-/// Whether a character has no meaning in a phone number, although people and programs write it there.
+/// Whether a character has no meaning in a phone number, such as a dash or a bracket.
 fn is_decoration(character: char) -> bool {
     match character {
         '-' | '(' | ')' | '.' | '\'' | '"' | '=' | '[' | ']' | '~' | '_' | '`' => true,
@@ -439,7 +441,7 @@ fn explain_character(text: &str, character: char) -> PhoneProblem {
         PhoneProblem::Sign(character)
     } else if is_scientific(text) {
         PhoneProblem::Rounded
-    } else if text.split(char::is_alphabetic).filter(|words| count_digits(words) > SHORT).count() > 1 {
+    } else if text.split(char::is_alphabetic).filter(|words| count_digits(words) > MIN_DIGITS).count() > 1 {
         PhoneProblem::Several
     } else if has_words_before_number(text) {
         PhoneProblem::Words
@@ -454,7 +456,7 @@ fn has_words_before_number(text: &str) -> bool {
     let before = &text[..number];
     let separates = |character: char| character.is_whitespace() || matches!(character, '<' | ':');
     let has_words = before.rfind(char::is_alphabetic).is_some_and(|last| before[last..].contains(separates));
-    has_words && text.split(char::is_alphabetic).any(|words| count_digits(words) > SHORT + 1)
+    has_words && text.split(char::is_alphabetic).any(|words| count_digits(words) > MIN_DIGITS + 1)
 }
 
 /// Whether the text is a number in scientific notation, such as `3.80501E+11`.
@@ -495,12 +497,12 @@ impl<'t> PowerOfTen<'t> {
 /// Rejects separators between two runs of digits, because they could join the numbers of two people. A slash or
 /// backslash is accepted unless it separates complete numbers, because some countries write it after the area code.
 fn check_parts(text: &str) -> Result<(), PhoneProblem> {
-    let parts =
+    let digits_per_part =
         |separators: &[char]| -> Vec<u32> { text.split(separators).map(count_digits).filter(|&len| len > 0).collect() };
-    let has_several_numbers = |lengths: &[u32]| lengths.iter().filter(|&&len| len >= SHORT).count() > 1;
-    let all = parts(&[',', ';', '|', '/', '\\', '+', '＋', '\n', '\r']);
-    let hard = parts(&[',', ';', '|', '+', '＋', '\n', '\r']);
-    match (has_several_numbers(&all), hard.len()) {
+    let has_several_numbers = |lengths: &[u32]| lengths.iter().filter(|&&len| len >= MIN_DIGITS).count() > 1;
+    let all_parts = digits_per_part(&[',', ';', '|', '/', '\\', '+', '＋', '\n', '\r']);
+    let without_slashes = digits_per_part(&[',', ';', '|', '+', '＋', '\n', '\r']);
+    match (has_several_numbers(&all_parts), without_slashes.len()) {
         (true, _) => Err(PhoneProblem::Several),
         (false, 0 | 1) => Ok(()),
         (false, _) => Err(PhoneProblem::Symbols),
@@ -794,7 +796,7 @@ mod shortcut_tests {
 
     #[test]
     fn shortcut_covers_every_known_mobile_prefix() {
-        let mobile = |prefix: u64| {
+        let is_mobile = |prefix: u64| {
             [0, 1_111_111, 9_999_999].iter().all(|rest| {
                 PHONE_NUMBER_UTIL
                     .parse(format!("+380{prefix:02}{rest:07}"), None)
@@ -802,7 +804,7 @@ mod shortcut_tests {
             })
         };
         for prefix in 0..100 {
-            assert_eq!(MOBILE >> prefix & 1 == 1, mobile(prefix), "{prefix:02}");
+            assert_eq!(MOBILE >> prefix & 1 == 1, is_mobile(prefix), "{prefix:02}");
         }
     }
 

@@ -25,7 +25,7 @@ pub struct RejectedList {
 pub struct RecipientReader<R> {
     records: RecordReader<R>,
     header: ListHeader,
-    /// The records used to check the columns, until they are returned.
+    /// The records that were used to check the columns, and the result of reading them, until they are returned.
     ahead: Option<(Chunk, Result<(), Box<Finding>>)>,
 }
 
@@ -48,8 +48,8 @@ impl<R: Read> RecipientReader<R> {
     ///
     /// The errors of [`RecipientReader::open`].
     pub fn open_with_columns(input: R, file: &Path, settings: &ListSettings) -> Result<Self, RejectedList> {
-        let unnamed = |finding: Box<Finding>| RejectedList { findings: vec![*finding], columns: None };
-        let mut records = RecordReader::open(input, file).map_err(unnamed)?;
+        let without_columns = |finding: Box<Finding>| RejectedList { findings: vec![*finding], columns: None };
+        let mut records = RecordReader::open(input, file).map_err(without_columns)?;
         let names = columns::name_columns(records.header(), settings);
         let named = names.clone();
         if let Some(phone) = names.phone() {
@@ -284,8 +284,8 @@ pub fn read_columns<R: Read, const N: usize>(
     mut visit: impl FnMut(Row, [&str; N]),
 ) -> Result<[bool; N], Box<Finding>> {
     let mut records = RecordReader::open(input, file)?;
-    let found = HeaderIndex::new(&records.header().headers);
-    let columns = headers.map(|header| match found.find(header) {
+    let index = HeaderIndex::new(&records.header().headers);
+    let columns = headers.map(|header| match index.find(header) {
         HeaderMatch::Column(column) => Some(column),
         HeaderMatch::Several(columns) => columns.first().copied(),
         HeaderMatch::Nothing => None,
@@ -475,13 +475,13 @@ mod tests {
             let header: String =
                 (1..number).map(|column| format!(",a column with a rather long name {column}")).collect();
             let text = format!("phone{header}\n+380501234567{}\n", ",".repeat(number - 1));
-            let once = || {
+            let measure_once = || {
                 let start = std::time::Instant::now();
                 assert!(open_text(&text, &[], "").is_ok());
                 crate::audience::suggest_columns(text.as_bytes(), Path::new("list.csv")).unwrap();
                 start.elapsed()
             };
-            (0..5).map(|_| once()).min().unwrap()
+            (0..5).map(|_| measure_once()).min().unwrap()
         };
         let (few, many) = (time(4_000), time(16_000));
         assert!(many < few * 10, "{few:?}, and {many:?} with four times the columns");

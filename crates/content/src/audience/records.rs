@@ -69,24 +69,25 @@ pub(super) struct HeaderLine {
 
 impl HeaderLine {
     /// Rejects a record with more or fewer cells than the header.
-    fn check_width(&self, spot: FileExcerpt<'_>, cells_found: usize) -> Result<(), Box<Finding>> {
+    fn check_width(&self, excerpt: FileExcerpt<'_>, cells_found: usize) -> Result<(), Box<Finding>> {
         let expected = self.headers.len();
         if cells_found == expected || expected == 0 {
             return Ok(());
         }
-        let surplus =
-            split_cells(spot.raw, self.delimiter.to_byte()).nth(expected).map(|cell| cell.span.start..spot.raw.len());
+        let surplus = split_cells(excerpt.raw, self.delimiter.to_byte())
+            .nth(expected)
+            .map(|cell| cell.span.start..excerpt.raw.len());
         let ragged = RaggedRow { cells: cells_found, expected, delimiter: self.delimiter, surplus };
-        Err(list_findings::ragged_row(spot, ragged).into())
+        Err(list_findings::ragged_row(excerpt, ragged).into())
     }
 
     /// Adds or removes empty cells at the end of a record to match the header.
     fn fit_to_header(&self, record: &mut StringRecord) {
-        let (found, expected) = (record.len(), self.headers.len());
-        if found > expected && expected > 0 && record.iter().skip(expected).all(|cell| cell.trim().is_empty()) {
+        let (cells, expected) = (record.len(), self.headers.len());
+        if cells > expected && expected > 0 && record.iter().skip(expected).all(|cell| cell.trim().is_empty()) {
             record.truncate(expected);
-        } else if found < expected && found >= self.named {
-            (found..expected).for_each(|_| record.push_field(""));
+        } else if cells < expected && cells >= self.named {
+            (cells..expected).for_each(|_| record.push_field(""));
         }
     }
 
@@ -191,33 +192,33 @@ impl<R: Read> RecordReader<R> {
         while !self.ended {
             // After any error below, no more records are read.
             self.ended = true;
-            let read = self.csv.read_record(&mut self.record);
+            let result = self.csv.read_record(&mut self.record);
             let end = self.csv.position().byte();
-            if let Err(error) = &read
+            if let Err(error) = &result
                 && let csv::ErrorKind::Io(error) = error.kind()
             {
                 return Err(explain_read_error(self.csv.get_mut(), &self.header, error).into());
             }
             let raw = self.csv.get_mut().close_record(end);
-            let found = u64::from(!raw.bytes.is_empty());
-            let row = u32::try_from(u64::from(self.row) + raw.blank + found);
+            let is_at_end = raw.bytes.is_empty();
+            let row = u32::try_from(u64::from(self.row) + raw.blank + u64::from(!is_at_end));
             self.row = row.map_err(|_| list_findings::too_many_rows(&self.header.file))?;
-            if found == 0 {
+            if is_at_end {
                 return self.ragged.take().map_or(Ok(None), |ragged| Err(ragged.into_finding()));
             }
-            let spot = FileExcerpt { file: &self.header.file, line: raw.line, raw: raw.bytes };
-            if read.is_err() {
+            let excerpt = FileExcerpt { file: &self.header.file, line: raw.line, raw: raw.bytes };
+            if result.is_err() {
                 let at = str::from_utf8(raw.bytes).map_or_else(|error| error.valid_up_to(), |_| 0);
-                return Err(list_findings::invalid_utf8(spot, at).into());
+                return Err(list_findings::invalid_utf8(excerpt, at).into());
             }
-            RecordInspection { spot, header: &self.header, phone: self.phone }.reject_flaws(&raw)?;
+            RecordInspection { excerpt, header: &self.header, phone: self.phone }.reject_flaws(&raw)?;
             self.ended = false;
             if self.record.as_slice().trim_start().is_empty() {
                 continue;
             }
             if self.record.len() != self.header.headers.len() {
                 self.header.fit_to_header(&mut self.record);
-                if let Err(finding) = self.header.check_width(spot, self.record.len()) {
+                if let Err(finding) = self.header.check_width(excerpt, self.record.len()) {
                     RaggedRows::add_row(&mut self.ragged, self.row, finding);
                     continue;
                 }
@@ -232,11 +233,11 @@ impl RaggedRows {
     /// The maximum number of rows to name.
     const NAMED: usize = 20;
 
-    fn add_row(rows: &mut Option<Self>, row: u32, finding: Box<Finding>) {
-        let rows = rows.get_or_insert_with(|| Self { first: finding, rows: Vec::new(), count: 0 });
-        rows.count += 1;
-        if rows.rows.len() < Self::NAMED {
-            rows.rows.push(row);
+    fn add_row(ragged: &mut Option<Self>, row: u32, finding: Box<Finding>) {
+        let ragged = ragged.get_or_insert_with(|| Self { first: finding, rows: Vec::new(), count: 0 });
+        ragged.count += 1;
+        if ragged.rows.len() < Self::NAMED {
+            ragged.rows.push(row);
         }
     }
 
@@ -268,13 +269,15 @@ fn explain_read_error<R: Read>(input: &mut RecordInput<R>, header: &HeaderLine, 
         return list_findings::unreadable_file(&header.file, error);
     }
     let delimiter = header.delimiter.to_byte();
-    let open =
+    let open_cell =
         split_cells(input.unfinished_record().bytes, delimiter).find(|cell| cell.flaw == Some(QuoteFlaw::Unclosed));
-    let unclosed = open.filter(|_| !input.is_quote_closed_later(delimiter));
+    let unclosed = open_cell.filter(|_| !input.is_quote_closed_later(delimiter));
     let raw = input.unfinished_record();
-    let spot = FileExcerpt { file: &header.file, line: raw.line, raw: raw.bytes };
-    unclosed
-        .map_or_else(|| list_findings::large_record(spot), |cell| list_findings::unclosed_quote(spot, cell.span.start))
+    let excerpt = FileExcerpt { file: &header.file, line: raw.line, raw: raw.bytes };
+    unclosed.map_or_else(
+        || list_findings::large_record(excerpt),
+        |cell| list_findings::unclosed_quote(excerpt, cell.span.start),
+    )
 }
 
 /// The maximum size of a cell in bytes.
@@ -283,7 +286,7 @@ pub const CELL_LIMIT: usize = 1 << 16;
 /// A record to be checked.
 pub(super) struct RecordInspection<'a> {
     /// The record.
-    pub(super) spot: FileExcerpt<'a>,
+    pub(super) excerpt: FileExcerpt<'a>,
     /// The header of its file.
     pub(super) header: &'a HeaderLine,
     /// The phone column, if it is known.
@@ -296,7 +299,7 @@ impl RecordInspection<'_> {
         let delimiter = self.header.delimiter.to_byte();
         if !raw.is_plain {
             if let Some(at) = raw.bytes.iter().position(|&byte| byte == 0) {
-                return Err(list_findings::nul_character(self.spot, at).into());
+                return Err(list_findings::nul_character(self.excerpt, at).into());
             }
             // The start of the first cell whose closing quote could be the opening quote of the next cell.
             let mut doubtful = None;
@@ -306,35 +309,35 @@ impl RecordInspection<'_> {
                     self.reject_swallowed_row(&cell, column)?;
                     doubtful.get_or_insert(cell.span.start);
                 } else if let Some(opened) = doubtful.filter(|_| has_stray_quote(&raw.bytes[cell.span])) {
-                    return Err(list_findings::unclosed_quote(self.spot, opened).into());
+                    return Err(list_findings::unclosed_quote(self.excerpt, opened).into());
                 }
             }
         }
         if raw.bytes.len() > RECORD_LIMIT {
-            return Err(list_findings::large_record(self.spot).into());
+            return Err(list_findings::large_record(self.excerpt).into());
         }
         if raw.bytes.len() > CELL_LIMIT {
             let large = split_cells(raw.bytes, delimiter).find(|cell| cell.span.len() > CELL_LIMIT);
-            return large.map_or(Ok(()), |cell| Err(list_findings::large_cell(self.spot, cell.span.start).into()));
+            return large.map_or(Ok(()), |cell| Err(list_findings::large_cell(self.excerpt, cell.span.start).into()));
         }
         Ok(())
     }
 
     fn reject_quote_flaws(&self, cell: &RawCell, column: usize) -> Result<(), Box<Finding>> {
-        let (spot, start) = (self.spot, cell.span.start);
+        let (excerpt, start) = (self.excerpt, cell.span.start);
         Err(Box::new(match cell.flaw {
             None => return Ok(()),
-            Some(QuoteFlaw::Unclosed) => list_findings::unclosed_quote(spot, start),
+            Some(QuoteFlaw::Unclosed) => list_findings::unclosed_quote(excerpt, start),
             // If the closing quote of a cell is on a later line, it was probably meant as the opening quote of another
             // cell.
-            Some(QuoteFlaw::TextAfterQuote(at)) if count_line_ends(&spot.raw[start..at]) > 0 => {
-                list_findings::unclosed_quote(spot, start)
+            Some(QuoteFlaw::TextAfterQuote(at)) if count_line_ends(&excerpt.raw[start..at]) > 0 => {
+                list_findings::unclosed_quote(excerpt, start)
             }
-            Some(QuoteFlaw::TextAfterQuote(at)) if is_number_in_brackets(&spot.raw[at..cell.span.end]) => {
+            Some(QuoteFlaw::TextAfterQuote(at)) if is_number_in_brackets(&excerpt.raw[at..cell.span.end]) => {
                 let header = self.header.headers.get(column).map_or("", String::as_str);
-                list_findings::number_after_name(spot, at, header)
+                list_findings::number_after_name(excerpt, at, header)
             }
-            Some(QuoteFlaw::TextAfterQuote(at)) => list_findings::text_after_quote(spot, at),
+            Some(QuoteFlaw::TextAfterQuote(at)) => list_findings::text_after_quote(excerpt, at),
         }))
     }
 
@@ -358,16 +361,16 @@ impl RecordInspection<'_> {
         let Some(phone) = self.phone.filter(|&phone| phone != column) else { return Ok(()) };
         let (text, width, delimiter) =
             (self.quoted_text(cell), self.header.headers.len(), self.header.delimiter.to_byte());
-        let is_row =
+        let looks_like_row =
             |line: &[u8], is_last| is_row(line, phone, delimiter, |found| found == width || is_last && found < width);
-        let Some(at) = find_row(text, is_row) else { return Ok(()) };
+        let Some(at) = find_row(text, looks_like_row) else { return Ok(()) };
         let start = cell.span.start;
-        Err(list_findings::swallowed_row(self.spot, start, self.spot.line_at(start + 1 + at)).into())
+        Err(list_findings::swallowed_row(self.excerpt, start, self.excerpt.line_at(start + 1 + at)).into())
     }
 
     /// The raw text between the quotes of a cell. Empty if the cell is not quoted.
     fn quoted_text(&self, cell: &RawCell) -> &[u8] {
-        let quoted = self.spot.raw[cell.span.clone()].trim_ascii_end();
+        let quoted = self.excerpt.raw[cell.span.clone()].trim_ascii_end();
         quoted.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\"")).unwrap_or_default()
     }
 }
@@ -391,9 +394,9 @@ pub fn contains_row(fields: RecordFields<'_>, phone: usize, delimiter: u8) -> bo
     if !fields.joined().bytes().fold(false, |found, byte| found | is_line_end(byte)) {
         return false;
     }
-    let beside = fields.iter().enumerate().filter(|&(column, _)| column != phone);
+    let other_cells = fields.iter().enumerate().filter(|&(column, _)| column != phone);
     let mut multiline =
-        beside.map(|(_, cell)| cell.as_bytes()).filter(|cell| cell.iter().any(|&byte| is_line_end(byte)));
+        other_cells.map(|(_, cell)| cell.as_bytes()).filter(|cell| cell.iter().any(|&byte| is_line_end(byte)));
     multiline
         .any(|cell| find_row(cell, |line, _| is_row(line, phone, delimiter, |found| found == fields.len())).is_some())
 }
@@ -421,20 +424,20 @@ fn is_line_end(byte: u8) -> bool {
 /// The finding about a list in which each line is a single quoted cell with delimiters inside.
 pub(super) fn find_quoted_lines(line: &HeaderLine, sample: &Chunk) -> Option<Finding> {
     let [header] = line.headers.as_slice() else { return None };
-    let spot = line.header_excerpt();
+    let excerpt = line.header_excerpt();
     let rows = || sample.iter().map(|record| record.fields.get(0)).filter(|row| !row.is_empty());
     let width = |text: &str, delimiter: Delimiter| split_cells(text.as_bytes(), delimiter.to_byte()).count();
     let is_list = |delimiter: Delimiter| {
         let columns = width(header, delimiter);
-        let alike = rows().filter(|row| width(row, delimiter) == columns).count();
-        columns > 1 && alike * 2 > rows().count()
+        let matching = rows().filter(|row| width(row, delimiter) == columns).count();
+        columns > 1 && matching * 2 > rows().count()
     };
     if !line.has_quoted_lines || !Delimiter::COMMON.into_iter().any(is_list) {
         return None;
     }
     // If the header was deleted, the first line is a recipient, whose data must not be shown.
     let is_recipient = mask_numbers(header) != *header;
-    let excerpt = if is_recipient { FileExcerpt { raw: b"", ..spot } } else { spot };
+    let excerpt = if is_recipient { FileExcerpt { raw: b"", ..excerpt } } else { excerpt };
     Some(list_findings::quoted_lines_finding(excerpt))
 }
 
@@ -455,8 +458,8 @@ pub fn write_with_erased_rows<R: Read>(
     let phone = columns::name_columns(records.header(), settings).phone();
     let phone = phone.ok_or_else(|| unreadable("it has no phone column"))?;
     let (columns, delimiter) = (records.header().headers.len(), records.header().delimiter.to_byte());
-    let mut cells = vec![delimiter; columns.saturating_sub(1)];
-    cells.splice(phone..phone, FORGOTTEN.bytes());
+    let mut erased_row = vec![delimiter; columns.saturating_sub(1)];
+    erased_row.splice(phone..phone, FORGOTTEN.bytes());
     let (mut list, mut copied) = (open()?, 0);
     while let Some((row, span)) = records.next_span().map_err(|finding| unreadable(&finding.message))? {
         if !rows.contains(row.get()) {
@@ -465,9 +468,9 @@ pub fn write_with_erased_rows<R: Read>(
         copy_bytes(&mut list, span.start - copied, &mut out)?;
         let mut raw = Vec::new();
         list.by_ref().take(span.end - span.start).read_to_end(&mut raw)?;
-        let text = raw.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |last| last + 1);
-        out.write_all(&cells)?;
-        out.write_all(&raw[text..])?;
+        let text_end = raw.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |last| last + 1);
+        out.write_all(&erased_row)?;
+        out.write_all(&raw[text_end..])?;
         copied = span.end;
     }
     io::copy(&mut list, &mut out)?;
@@ -550,11 +553,11 @@ mod erasure_tests {
 
     fn erase_rows(list: &str, rows: &[u32]) -> String {
         let settings = ListSettings { columns: Vec::new(), region: None, may_be_empty: true };
-        let mut left = Vec::new();
+        let mut output = Vec::new();
         let open = || Ok(list.as_bytes());
-        write_with_erased_rows(open, Path::new("list.csv"), &settings, &rows.iter().copied().collect(), &mut left)
+        write_with_erased_rows(open, Path::new("list.csv"), &settings, &rows.iter().copied().collect(), &mut output)
             .unwrap();
-        String::from_utf8(left).unwrap()
+        String::from_utf8(output).unwrap()
     }
 
     #[test]
@@ -580,8 +583,8 @@ mod erasure_tests {
     fn forgotten_rows_are_erased_anywhere_in_a_long_list() {
         let line = |row: u32, name: &str| format!("{},{name}\n", 380_501_000_000 + u64::from(row));
         let list = (2..30_000).map(|row| line(row, "Person")).collect::<String>();
-        let left = erase_rows(&format!("phone,name\n{list}"), &[2, 15_000, 29_999]);
-        let mut lines = left.lines().zip(1_u32..).skip(1);
+        let output = erase_rows(&format!("phone,name\n{list}"), &[2, 15_000, 29_999]);
+        let mut lines = output.lines().zip(1_u32..).skip(1);
         assert!(lines.all(|(text, row)| (text == "forgotten,") == [2, 15_000, 29_999].contains(&row)));
     }
 }

@@ -44,18 +44,18 @@ pub struct WrongColumn {
     /// The number of sampled cells with this problem.
     pub cells: usize,
     /// The number of sampled cells that are not empty.
-    pub of: usize,
-    /// The first wrong cell, if a spreadsheet shortened it: then it does not identify anyone.
+    pub filled: usize,
+    /// The first wrong cell, if a spreadsheet shortened its number. A shortened number does not identify anyone.
     pub example: Option<String>,
 }
 
 impl std::fmt::Display for WrongColumn {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { header, problem, cells, of, example } = self;
+        let Self { header, problem, cells, filled, example } = self;
         match example {
             Some(example) => write!(
                 f,
-                "`{header}`: a spreadsheet has shortened {cells} of {of} numbers, for example to `{example}`, so \
+                "`{header}`: a spreadsheet has shortened {cells} of {filled} numbers, for example to `{example}`, so \
                  the last digits are lost; format the column as text in the spreadsheet, and export the list \
                  again"
             ),
@@ -71,27 +71,28 @@ impl std::fmt::Display for WrongColumn {
 /// The file is not CSV in UTF-8, has no header or no recipients, has a title above its header, or one of its first rows
 /// is broken.
 pub fn suggest_columns<R: Read>(input: R, file: &Path) -> Result<ColumnSuggestion, Box<Finding>> {
-    let ListSample { records, sample, found } = ListSample::open(input, file, false)?;
+    let ListSample { records, sample, phone_column } = ListSample::open(input, file, false)?;
     let headers = &records.header().headers;
     let mut names = TakenNames::default();
     names.take_free_name("phone".to_owned());
     let mut named = Vec::new();
     for (column, header) in headers.iter().enumerate() {
-        if header.is_empty() || found.is_some_and(|found| found.column == column) {
+        if header.is_empty() || phone_column.is_some_and(|found| found.column == column) {
             continue;
         }
         named.push((suggest_name(header, column, &mut names), header.clone()));
     }
-    let phone = found.map(|found| headers[found.column].clone());
-    let others =
-        found.map(|found| phone_columns::find_other_phone_columns(&sample, headers.len(), found)).unwrap_or_default();
+    let phone = phone_column.map(|found| headers[found.column].clone());
+    let others = phone_column
+        .map(|found| phone_columns::find_other_phone_columns(&sample, headers.len(), found))
+        .unwrap_or_default();
     let other_phones = others.into_iter().map(|column| headers[column].clone()).collect();
-    let problem = match found {
+    let problem = match phone_column {
         Some(_) => None,
         None => phone_columns::find_wrong_column(&sample, headers),
     };
-    let region = found.and_then(|found| found.region);
-    let numbers = found.map_or(0, |found| PhoneTally::for_column(&sample, found.column, found.region).valid);
+    let region = phone_column.and_then(|found| found.region);
+    let numbers = phone_column.map_or(0, |found| PhoneTally::for_column(&sample, found.column, found.region).valid);
     Ok(ColumnSuggestion { phone, numbers, region, other_phones, problem, columns: named })
 }
 
@@ -99,7 +100,7 @@ pub fn suggest_columns<R: Read>(input: R, file: &Path) -> Result<ColumnSuggestio
 pub(super) struct ListSample<R> {
     pub(super) records: RecordReader<R>,
     pub(super) sample: Chunk,
-    pub(super) found: Option<PhoneColumn>,
+    pub(super) phone_column: Option<PhoneColumn>,
 }
 
 impl<R: Read> ListSample<R> {
@@ -121,12 +122,12 @@ impl<R: Read> ListSample<R> {
         if sample.is_empty() && !(may_lack_header && has_number()) {
             return Err(list_findings::no_recipients(line.header_excerpt()).into());
         }
-        let found = phone_columns::find_phone_column(&sample, &line.headers, None);
+        let phone_column = phone_columns::find_phone_column(&sample, &line.headers, None);
         let misread =
             || find_quoted_lines(line, &sample).or_else(|| columns::find_title_without_phone_column(line, &sample));
-        match found.is_none().then(misread).flatten() {
+        match phone_column.is_none().then(misread).flatten() {
             Some(finding) => Err(finding.into()),
-            None => Ok(Self { records, sample, found }),
+            None => Ok(Self { records, sample, phone_column }),
         }
     }
 }
@@ -239,14 +240,14 @@ pub struct ListPlace {
     pub(crate) read_sheet: Option<String>,
     /// The row of its headers, from 1.
     pub header_row: u32,
-    /// The header of its numbers.
+    /// The header of its phone column.
     pub phone: String,
 }
 
 /// Searches the first rows of a file for a list, then the other sheets of a workbook unless `format` names a sheet.
 /// `open` opens the file from its beginning each time.
 ///
-/// `None` if the list is already read from the most likely location.
+/// `None` if no list is found, or if the list is already read from the most likely location.
 pub fn find_list<S: Read + Seek + Send + 'static>(
     open: impl Fn() -> io::Result<S>,
     file: &Path,
@@ -254,11 +255,11 @@ pub fn find_list<S: Read + Seek + Send + 'static>(
     hints: impl Into<EncodingHints>,
 ) -> Option<ListPlace> {
     let hints = hints.into();
-    let search = |sheet: Option<String>| {
+    let decode_sheet = |sheet: Option<String>| {
         let plain = ListFormat { sheet, header_row: None, delimiter: None, ..format.clone() };
         decode(open().ok()?, file, &plain, hints).ok()
     };
-    let first = search(format.sheet.clone())?;
+    let first = decode_sheet(format.sheet.clone())?;
     let others = if format.sheet.is_none() { first.format().other_sheets().to_vec() } else { Vec::new() };
     let read_sheet = first.format().sheet_name().map(str::to_owned);
     if let Some((phone, rows)) = find_header_rows(first, file, format) {
@@ -266,7 +267,7 @@ pub fn find_list<S: Read + Seek + Send + 'static>(
         return (!is_known).then_some(ListPlace { sheet: None, read_sheet: None, header_row: *rows.end(), phone });
     }
     others.into_iter().take(MAX_SHEETS).find_map(|name| {
-        let (phone, rows) = find_header_rows(search(Some(name.clone()))?, file, format)?;
+        let (phone, rows) = find_header_rows(decode_sheet(Some(name.clone()))?, file, format)?;
         Some(ListPlace { sheet: Some(name), read_sheet: read_sheet.clone(), header_row: *rows.end(), phone })
     })
 }
@@ -293,11 +294,10 @@ fn find_header_rows(text: DecodedText, file: &Path, format: &ListFormat) -> Opti
         if parse_header_number(&header, None).is_some() {
             break;
         }
-        let known = likely.as_ref().map(|(known, rows)| (*known == header, *rows.start(), is_phone_header(known)));
-        likely = match known {
+        likely = match &likely {
             // The header is still the same, so the rows just above it are blank.
-            Some((true, first, _)) => Some((header, first..=row)),
-            Some((false, _, true)) => break,
+            Some((known, rows)) if *known == header => Some((header, *rows.start()..=row)),
+            Some((known, _)) if is_phone_header(known) => break,
             _ if is_phone_header(&header) || !header.is_empty() && numbers >= MIN_NUMBERS => Some((header, row..=row)),
             _ => likely,
         };

@@ -1,7 +1,7 @@
 //! Conditions that test a cell or compare it with a literal.
 //!
-//! Tera does not expose its syntax tree, so a parser of expressions reads the tokens. It follows tera's precedence, and
-//! knows only what the checks need: which expressions are cells, other texts, numbers and booleans.
+//! Tera does not expose its syntax tree, so this module parses expressions from their tokens. The parser follows tera's
+//! precedence, and distinguishes only cells, other texts, numbers and booleans.
 
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ pub enum ConditionKind {
     IsText(String),
     /// Compares the cell with `true` or `false` without quotes, which no cell equals.
     IsBool(bool),
-    /// Compares the cell with a number without quotes, which no cell is.
+    /// Compares the cell with a number without quotes, which no cell equals.
     IsNumber {
         /// The source of the comparison with the cell as a number.
         corrected: String,
@@ -37,7 +37,7 @@ pub enum ConditionKind {
 /// A column in an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ColumnName {
-    /// A bare name: `points`. It can also have another meaning.
+    /// A bare name: `points`. The name can also have another meaning.
     Variable(String),
     /// A header: `recipient["Points"]` or `recipient.Points`.
     Header(String),
@@ -101,9 +101,9 @@ struct ParsedValue {
 enum ValueKind {
     /// A cell.
     Cell(ColumnName),
-    /// A text that filters make of a cell.
+    /// A text that filters produce from a cell.
     CellText(ColumnName),
-    /// A text that `~` makes of a cell and another value.
+    /// A text that `~` joins from a cell and another value.
     JoinedText(ColumnName),
     /// Texts that are parts of a cell.
     CellParts(ColumnName),
@@ -128,11 +128,13 @@ impl ParsedValue {
 struct BinaryOperator<'s> {
     symbol: &'s str,
     powers: (u8, u8),
+    /// The number of tokens of the operator.
     tokens: usize,
 }
 
-/// The binding powers of `not` and of the unary minus.
+/// The binding power of `not`.
 const NOT_POWER: u8 = 5;
+/// The binding power of the unary minus.
 const MINUS_POWER: u8 = 20;
 
 struct ExpressionParser<'t, 's> {
@@ -154,7 +156,7 @@ impl<'t, 's> ExpressionParser<'t, 's> {
 
     fn find_checks(mut self, is_condition: bool) -> Vec<ConditionCheck> {
         self.in_condition = is_condition;
-        // If tera cannot parse the expression, it reports the error itself. The checks found before the error are still
+        // If tera cannot parse the expression, tera reports the error. The checks found before the error are still
         // useful.
         if let Some(value) = self.parse_expression(0)
             && self.at == self.tokens.len()
@@ -378,14 +380,17 @@ impl<'t, 's> ExpressionParser<'t, 's> {
         if self.skip_symbol("(") {
             self.skip_brackets()?;
         }
-        let is_given = |name| self.tokens[arguments..self.at].iter().any(|token| token.kind == TokenKind::Name(name));
+        let has_argument =
+            |name| self.tokens[arguments..self.at].iter().any(|token| token.kind == TokenKind::Name(name));
         Some(match value {
             _ if NUMBER_FILTERS.contains(filter) => ValueKind::Number,
             ValueKind::Cell(column) | ValueKind::CellText(column) if TEXT_FILTERS.contains(filter) => {
                 ValueKind::CellText(column)
             }
             // A cell is always defined, so `default` can replace it only with `boolean`.
-            ValueKind::Cell(column) | ValueKind::CellText(column) if *filter == "default" && !is_given("boolean") => {
+            ValueKind::Cell(column) | ValueKind::CellText(column)
+                if *filter == "default" && !has_argument("boolean") =>
+            {
                 ValueKind::CellText(column)
             }
             ValueKind::Cell(column) | ValueKind::CellText(column) if *filter == "split" => ValueKind::CellParts(column),
@@ -449,7 +454,7 @@ impl<'t, 's> ExpressionParser<'t, 's> {
                 (ValueKind::Cell(_), ValueKind::Text(text)) if !is_ordered => ConditionKind::IsText(text.clone()),
                 (_, ValueKind::Bool(word)) if !is_ordered => ConditionKind::IsBool(*word),
                 (_, ValueKind::Number) => {
-                    let number = self.to_number(cell, other);
+                    let number = self.number_source(cell, other);
                     let side_source = |side: &ParsedValue| match side.span == cell.span {
                         true => number.clone(),
                         false => self.source[side.span.clone()].to_owned(),
@@ -471,16 +476,18 @@ impl<'t, 's> ExpressionParser<'t, 's> {
             ValueKind::Cell(_) | ValueKind::CellText(_) => (right, std::slice::from_ref(left), false),
             _ => return,
         };
-        let Some(wrong) = values.iter().find(|value| matches!(value.kind, ValueKind::Number | ValueKind::Bool(_)))
+        let Some(mistyped) = values.iter().find(|value| matches!(value.kind, ValueKind::Number | ValueKind::Bool(_)))
         else {
             return;
         };
-        let kind = match wrong.kind {
+        let kind = match mistyped.kind {
             ValueKind::Bool(word) => ConditionKind::IsBool(word),
             _ => {
                 let are_numbers = values.iter().all(|value| matches!(value.kind, ValueKind::Number));
                 let corrected = match is_list && are_numbers {
-                    true => format!("{} {symbol} {}", self.to_number(cell, wrong), &self.source[right.span.clone()]),
+                    true => {
+                        format!("{} {symbol} {}", self.number_source(cell, mistyped), &self.source[right.span.clone()])
+                    }
                     false => self.quote_numbers(values, span),
                 };
                 ConditionKind::IsNumber { corrected, is_ordered: false }
@@ -490,7 +497,7 @@ impl<'t, 's> ExpressionParser<'t, 's> {
     }
 
     /// The source of a cell that is converted to the same kind of number as `number`.
-    fn to_number(&self, cell: &ParsedValue, number: &ParsedValue) -> String {
+    fn number_source(&self, cell: &ParsedValue, number: &ParsedValue) -> String {
         let filter = if self.source[number.span.clone()].contains('.') { "float" } else { "int" };
         let source = &self.source[cell.span.clone()];
         match cell.kind {

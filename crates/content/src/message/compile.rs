@@ -21,7 +21,7 @@ use campaign_core::finding::rules;
 
 /// Compiles the texts of a campaign, and checks the names in them against the columns, vars and tables of the campaign.
 ///
-/// `load` finds the text that `include` or `extends` names, inside the text folders, or says why it cannot.
+/// `load` returns the text that `include` or `extends` names, or the reason why the text cannot be loaded.
 ///
 /// # Errors
 /// All problems of all texts, in order.
@@ -107,8 +107,8 @@ impl Compilation {
         problems.append(&mut library.problems);
         let mut checker = NameChecker::new(names, &library, scope);
         analyses.iter().flatten().for_each(|analysis| checker.check_text(analysis));
-        let NameChecker { needs, problems: mut found, .. } = checker;
-        problems.append(&mut found);
+        let NameChecker { needs, problems: mut name_problems, .. } = checker;
+        problems.append(&mut name_problems);
         if !problems.is_empty() {
             return Err(sort_problems(problems, texts));
         }

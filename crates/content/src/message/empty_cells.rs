@@ -31,7 +31,7 @@ const FIRST_MARKER: u32 = 0x10_0000;
 /// The maximum number of uses with a marker.
 const MAX_USES: usize = 0xfffd;
 
-/// A use of an empty cell, by the numbers of the text and the use.
+/// A use of an empty cell, identified by the number of its text and its own number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EmptyCellUse {
     /// The text, counted from 0.
@@ -49,7 +49,7 @@ pub struct EmptyCellPlace {
     pub channel: Channel,
     /// The key of its text, for example `message`.
     pub key: &'static str,
-    /// The text that uses the column: that of the channel, or an included one.
+    /// The text that uses the column: the text of the channel, or an included text.
     pub text: NamedTemplate,
     /// The byte range in the text.
     pub span: std::ops::Range<usize>,
@@ -88,11 +88,11 @@ impl CompiledMessages {
         tera.register_filter(FILL, mark_if_empty);
         tera.register_filter(TRACE, trace_markers);
         tera.register_filter(STRIP, |value: &Value, _: Kwargs, _: &State| strip_markers(value));
-        let read = tera.add_raw_templates(sources);
-        if let Err(error) = &read {
+        let added = tera.add_raw_templates(sources);
+        if let Err(error) = &added {
             tracing::debug!("cannot trace empty cells in these templates: {error}");
         }
-        let tera = (read.is_ok() && uses.len() <= MAX_USES).then_some(tera);
+        let tera = (added.is_ok() && uses.len() <= MAX_USES).then_some(tera);
         let columns = uses.iter().map(|column_use| column_use.column).collect();
         EmptyCellFinder { messages: self, tera, uses, columns, context: self.context.clone(), buffer: Vec::new() }
     }
@@ -107,7 +107,7 @@ impl EmptyCellFinder<'_> {
         }
         let mut numbers_by_key: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
         let mut is_context_filled = None;
-        let mut found = Vec::new();
+        let mut shown_uses = Vec::new();
         for (index, text) in self.messages.texts.iter().enumerate() {
             let MessagePiece::Template { key, segments, .. } = &text.piece else { continue };
             let numbers = numbers_by_key.entry(key).or_insert_with(|| match segments {
@@ -124,9 +124,9 @@ impl EmptyCellFinder<'_> {
             });
             let empty_uses =
                 numbers.iter().filter(|&&number| self.uses.get(number).is_some_and(|used| is_empty(used.column)));
-            found.extend(empty_uses.map(|&number| EmptyCellUse { text: index, number }));
+            shown_uses.extend(empty_uses.map(|&number| EmptyCellUse { text: index, number }));
         }
-        found
+        shown_uses
     }
 
     /// The location at which a text uses an empty cell.
@@ -160,7 +160,7 @@ fn mark_if_empty(value: &Value, kwargs: Kwargs, _: &State) -> TeraResult<Value> 
     Ok(marker.map_or_else(|| value.clone(), |marker| Value::from(marker.to_string())))
 }
 
-/// Adds to the real value the markers of each traced form that differs from it only by markers and white space. If the
+/// Adds markers to the real value: the markers of each traced form that otherwise differs only in white space. If the
 /// real value is not text, the result is the form with the most markers.
 fn trace_markers(real: &Value, kwargs: Kwargs, _: &State) -> TeraResult<Value> {
     let forms: &[Value] = kwargs.must_get("forms")?;
@@ -231,8 +231,8 @@ pub(super) const TRACE: &str = "__trace";
 pub(super) const STRIP: &str = "__strip";
 /// The prefix of variables with traced values.
 const TRACED: &str = "__traced_";
-/// The maximum number of uses in a tag that are traced separately. The rest are traced together.
-const SEPARATE: usize = 16;
+/// The maximum number of uses in a tag that are traced separately. Any others are traced together.
+const MAX_SEPARATE_USES: usize = 16;
 
 /// A location where a text uses a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -240,16 +240,18 @@ pub(super) struct ColumnUse {
     pub(super) column: usize,
     /// The column name in the text.
     pub(super) name: String,
-    /// The template's key, and the bytes of its source.
+    /// The key of the template.
     pub(super) template: String,
+    /// The byte range in the template's source.
     pub(super) span: Range<usize>,
 }
 
 /// Adds markers to sources. The index of a use in `uses` is the number of its marker.
 #[derive(Debug, Default)]
 pub(super) struct Instrumenter<'n> {
-    /// Columns by their bare names and by their headers.
+    /// Columns by their bare names.
     pub(super) columns: HashMap<&'n str, usize>,
+    /// Columns by their headers.
     pub(super) headers: HashMap<&'n str, usize>,
     /// Names that have a value even if no text sets them.
     pub(super) known_locals: HashSet<String>,
@@ -385,7 +387,7 @@ fn trace_expression(source: &str, value: Range<usize>, uses: &[Replacement], lis
         }
         format!("({}{})", text, &source[copied..value.end])
     };
-    let separate = uses.len().min(SEPARATE);
+    let separate = uses.len().min(MAX_SEPARATE_USES);
     let (one_by_one, together) = uses.split_at(separate);
     let mut forms: Vec<String> = one_by_one.chunks(1).map(replace_uses).collect();
     forms.extend((!together.is_empty()).then(|| replace_uses(together)));
@@ -418,21 +420,22 @@ fn trace_loop(source: &str, tag: Range<usize>, head: &[TemplateToken<'_>], uses:
 
 /// For each token, whether it is part of a condition (`x if CONDITION else y`) or selects an item (`x[KEY]`).
 fn find_indirect_tokens(tag: &[TemplateToken<'_>]) -> Vec<bool> {
-    let (mut open, mut context) = (Vec::new(), (false, false));
+    // A context consists of two flags: whether the enclosing brackets are indirect, and whether a condition is open.
+    let (mut open_contexts, mut context) = (Vec::new(), (false, false));
     let mut indirect = Vec::with_capacity(tag.len());
     for (at, token) in tag.iter().enumerate() {
         let (outside, condition) = context;
         indirect.push(outside || condition);
         match token.kind {
             TokenKind::Symbol("(" | "{") => {
-                open.push(context);
+                open_contexts.push(context);
                 context = (outside || condition, false);
             }
             TokenKind::Symbol("[" | "?[") => {
-                open.push(context);
+                open_contexts.push(context);
                 context = (outside || condition || ends_with_value(&tag[..at]), false);
             }
-            TokenKind::Symbol(")" | "]" | "}") => context = open.pop().unwrap_or(context),
+            TokenKind::Symbol(")" | "]" | "}") => context = open_contexts.pop().unwrap_or(context),
             TokenKind::Name("if") => context.1 = true,
             TokenKind::Name("else") => context.1 = false,
             _ => {}
@@ -501,7 +504,7 @@ mod tests {
     }
 
     /// Checks where an SMS with this source shows the empty cell `Note`: at the bytes after `^`.
-    fn check(source: &str, texts: &[(&str, &str)]) {
+    fn assert_shown_uses(source: &str, texts: &[(&str, &str)]) {
         let plain = source.replace('^', "");
         let marks = source.match_indices('^').enumerate().map(|(before, (at, _))| at - before);
         let found = find_shown_uses(&compile_sms(&plain, texts), CELLS);
@@ -529,7 +532,7 @@ mod tests {
             "x{{ ^recipient['Note'] }}{% if recipient.Note %}{{ recipient.Note }}{% endif %}",
             "x{{ recipient?.gone | default(value='y') }}",
         ] {
-            check(source, &[]);
+            assert_shown_uses(source, &[]);
         }
     }
 
@@ -558,7 +561,7 @@ mod tests {
             "{{ 'Hi NAME' | replace(from='NAME', to=^Note) }}",
             "{{- ^Note -}} x",
         ] {
-            check(source, &[]);
+            assert_shown_uses(source, &[]);
         }
     }
 
@@ -588,7 +591,7 @@ mod tests {
             "x{% filter upper %}{{ ^Note }}{% endfilter %}",
             "x{% set n = ^Note %}{{ n | default(value='y') }}",
         ] {
-            check(source, &[]);
+            assert_shown_uses(source, &[]);
         }
         let endless = "x{% set n = Note %}{% for i in range(end=900) %}{% set_global n = n ~ n %}{% endfor %}";
         assert_eq!(find_shown_uses(&compile_sms(endless, &[]), CELLS), [], "markers grow no further than values may");
@@ -618,7 +621,7 @@ mod tests {
 
     #[test]
     fn condition_in_one_text_does_not_protect_another() {
-        let found = |first: &str, second: &str| {
+        let find_places = |first: &str, second: &str| {
             let mut content: MessageContent<NamedTemplate> = sms_content("Olena", second);
             let message = NamedTemplate { name: "telegram.message".into(), source: first.into() };
             content
@@ -635,10 +638,10 @@ mod tests {
         let guarded = "1234{% if Note %}{{ Note }}{% endif %}";
         let sms_place = ("sms", "sms.message".to_owned(), 6);
         let telegram_place = ("telegram", "telegram.message".to_owned(), 6);
-        assert_eq!(found(guarded, "Hi {{ Note }}"), std::slice::from_ref(&sms_place));
-        assert_eq!(found("12 {{ Note }}", guarded), std::slice::from_ref(&telegram_place));
-        assert_eq!(found("12 {{ Note }}", "12 {{ Note }}"), [telegram_place, sms_place], "identical texts");
-        assert_eq!(found(guarded, guarded), []);
+        assert_eq!(find_places(guarded, "Hi {{ Note }}"), std::slice::from_ref(&sms_place));
+        assert_eq!(find_places("12 {{ Note }}", guarded), std::slice::from_ref(&telegram_place));
+        assert_eq!(find_places("12 {{ Note }}", "12 {{ Note }}"), [telegram_place, sms_place], "identical texts");
+        assert_eq!(find_places(guarded, guarded), []);
     }
 
     #[test]

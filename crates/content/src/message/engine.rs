@@ -31,11 +31,12 @@ pub(super) const OWN_MESSAGES: [&str; 5] = [
     "unknown language",
 ];
 
-/// The function that counts each round of a loop, and the filter for each value that is set.
+/// The function that counts each round of a loop.
 pub(super) const ROUND: &str = "__round";
+/// The filter that limits the size of each value that a text sets.
 pub(super) const KEEP: &str = "__kept";
 
-/// The filters of messages: those of tera except the ones for web pages, and our own for amounts and dates.
+/// The filters that messages can use: tera's, except those for web pages, and `money` and `date`.
 pub const FILTERS: [&str; 34] = [
     "abs",
     "capitalize",
@@ -101,7 +102,7 @@ pub fn filter_arguments(filter: &str) -> (&'static [&'static str], &'static [&'s
 
 /// Tera's filters that messages do not have, because a message is plain text.
 pub(super) const WEB_FILTERS: [&str; 5] = ["escape", "escape_html", "escape_xml", "indent", "newlines_to_br"];
-/// The tests of messages, all of them tera's.
+/// The tests that messages can use, all from tera.
 pub(super) const TESTS: [&str; 17] = [
     "array",
     "bool",
@@ -121,7 +122,7 @@ pub(super) const TESTS: [&str; 17] = [
     "string",
     "undefined",
 ];
-/// The functions of messages.
+/// The functions that messages can use.
 pub(super) const FUNCTIONS: [&str; 3] = ["range", "super", "throw"];
 
 thread_local! {
@@ -153,8 +154,8 @@ pub(super) fn create_engine() -> Tera {
 
 fn spend_steps(steps: usize) -> TeraResult<()> {
     match STEPS.get().checked_sub(steps) {
-        Some(left) => {
-            STEPS.set(left);
+        Some(remaining) => {
+            STEPS.set(remaining);
             Ok(())
         }
         None => Err(Error::message("the loops take too many steps; use lists with fewer items")),
@@ -237,6 +238,7 @@ fn range_function(kwargs: Kwargs, _: &State) -> TeraResult<Vec<i64>> {
     }
     let numbers: Vec<i64> = match step > 0 {
         true => (start..end).step_by(stride).take(MAX_ITEMS + 1).collect(),
+        // Counts down from `start` to the number after `end`.
         false => (end..start).rev().map(|n| n + 1).step_by(stride).take(MAX_ITEMS + 1).collect(),
     };
     check_item_count(numbers.len()).map(|()| numbers)
@@ -265,8 +267,9 @@ impl io::Write for CappedWriter<'_> {
 
 /// The variable with the code of the campaign's language. Texts cannot use this name.
 pub(super) const LANGUAGE: &str = "__language";
-/// The beginning of messages about cells that are not amounts or dates; the reason follows.
+/// The beginning of messages about cells that are not amounts; the reason follows.
 pub(super) const NO_AMOUNT: &str = "No amount: ";
+/// The beginning of messages about cells that are not dates; the reason follows.
 pub(super) const NO_DATE: &str = "No date: ";
 
 /// The spellings of dates in cells.
@@ -319,6 +322,7 @@ pub(super) fn format_money(value: &Value, kwargs: Kwargs, state: &State) -> Tera
 /// comma or point between one to three digits and three digits is ambiguous, so such an amount is rejected. A 0 before
 /// the separator makes it a decimal separator.
 fn parse_hundredths(text: &str) -> Result<i128, &'static str> {
+    const MAX_WHOLE_DIGITS: usize = 15;
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ").replace('’', "'");
     if text.is_empty() {
         return Err("empty");
@@ -345,7 +349,7 @@ fn parse_hundredths(text: &str) -> Result<i128, &'static str> {
     };
     let thousandths: String = fraction.chars().chain("000".chars()).take(3).collect();
     let whole = whole.concat();
-    if whole.len() > 15 {
+    if whole.len() > MAX_WHOLE_DIGITS {
         return Err("letters");
     }
     let number: i128 = format!("{whole}{thousandths}").parse().map_err(|_| "letters")?;
@@ -355,14 +359,14 @@ fn parse_hundredths(text: &str) -> Result<i128, &'static str> {
 
 /// Whether groups of digits are thousands: one group, or groups of three after the first, all with the same separator.
 /// The decimal separator must differ from the thousands separator.
-fn are_thousands(groups: &[&str], separators: &[char], fraction: Option<&char>) -> bool {
-    let is_same = separators.windows(2).all(|pair| pair[0] == pair[1])
-        && separators.first().is_none_or(|sign| Some(sign) != fraction);
+fn are_thousands(groups: &[&str], separators: &[char], decimal_separator: Option<&char>) -> bool {
+    let is_consistent = separators.windows(2).all(|pair| pair[0] == pair[1])
+        && separators.first().is_none_or(|separator| Some(separator) != decimal_separator);
     match groups {
         [] => false,
         [_] => true,
         [first, others @ ..] => {
-            is_same && (1..=3).contains(&first.len()) && others.iter().all(|group| group.len() == 3)
+            is_consistent && (1..=3).contains(&first.len()) && others.iter().all(|group| group.len() == 3)
         }
     }
 }
@@ -385,9 +389,9 @@ pub(super) fn format_date(value: &Value, kwargs: Kwargs, state: &State) -> TeraR
     }
     let is_time = time.is_empty()
         || time.contains(':') && time.chars().all(|c| c.is_ascii_digit() || matches!(c, ':' | '.' | '+' | '-' | 'Z'));
-    let read = DATE_FORMATS.into_iter().find_map(|format| Date::strptime(format, day).ok());
+    let parsed = DATE_FORMATS.into_iter().find_map(|format| Date::strptime(format, day).ok());
     // A two-digit year would be read as a year of the first century, so years before 1000 are rejected.
-    let date = read.filter(|date| is_time && date.year() >= 1000).ok_or_else(|| invalid("letters"))?;
+    let date = parsed.filter(|date| is_time && date.year() >= 1000).ok_or_else(|| invalid("letters"))?;
     let format: Option<&str> = kwargs.get("format")?;
     match format {
         Some(format) => strtime::format(insert_names(format, date, language), date).map_err(|_| invalid("format")),

@@ -49,8 +49,8 @@ pub(super) fn explain_failure(
         ErrorKind::RenderingError(report) | ErrorKind::SyntaxError(report) => report.message().to_owned(),
         other => other.to_string(),
     };
-    let spot = FailurePlace::new(source, span, is_column);
-    (spot.explain_message(&message), spot.span)
+    let place = FailurePlace::new(source, span, is_column);
+    (place.explain_message(&message), place.span)
 }
 
 /// The words in the first and in the second pair of backticks.
@@ -73,7 +73,7 @@ fn describe_type(type_name: &str) -> &'static str {
     }
 }
 
-fn is_number(type_name: &str) -> bool {
+fn is_number_type(type_name: &str) -> bool {
     matches!(describe_type(type_name), "a whole number" | "a number")
 }
 
@@ -229,8 +229,8 @@ impl<'s> FailurePlace<'s> {
             );
         };
         let (text, other) = match (left_kind, right_kind) {
-            ("string", other) if is_number(other) => (&left, other),
-            (other, "string") if is_number(other) => (&right, other),
+            ("string", other) if is_number_type(other) => (&left, other),
+            (other, "string") if is_number_type(other) => (&right, other),
             _ => {
                 let [left_title, right_title] = [&left, &right].map(|side| side.find_subject().title);
                 return RenderFailure::new(
@@ -261,9 +261,9 @@ impl<'s> FailurePlace<'s> {
         )
     }
 
-    fn explain_arithmetic(&self, found: &str) -> RenderFailure {
+    fn explain_arithmetic(&self, kind: &str) -> RenderFailure {
         let FailureSubject { title, .. } = self.find_subject();
-        match found {
+        match kind {
             "undefined" | "none" => self.explain_undefined(""),
             "string" => RenderFailure::new(
                 format!("{title} is text, but arithmetic needs numbers"),
@@ -280,24 +280,24 @@ impl<'s> FailurePlace<'s> {
     }
 
     fn explain_sum(&self, message: &str) -> RenderFailure {
-        let found = message.split("found ").nth(1).unwrap_or("");
-        let [left_kind, right_kind] = quoted_words(found);
+        let operand_kinds = message.split("found ").nth(1).unwrap_or("");
+        let [left_kind, right_kind] = quoted_words(operand_kinds);
         let Some((left, _, right)) = self.split_operands(&["+"]) else {
             return RenderFailure::new(
                 "`+` adds numbers, but does not join text",
                 "use `~` to join text, or `| int` to convert cells to numbers",
             );
         };
-        let text = if is_number(left_kind) { &right } else { &left };
-        let text_kind = if is_number(left_kind) { right_kind } else { left_kind };
-        let number = |side: &FailurePlace<'_>, found: &str, other: &str| match is_number(found) {
+        let text = if is_number_type(left_kind) { &right } else { &left };
+        let text_kind = if is_number_type(left_kind) { right_kind } else { left_kind };
+        let numeric_source = |side: &FailurePlace<'_>, kind: &str, other: &str| match is_number_type(kind) {
             true => side.source_text().to_owned(),
             false => side.suggest_number(other),
         };
         let added = format!(
             "{} + {}",
-            number(&left, left_kind, right.source_text()),
-            number(&right, right_kind, left.source_text())
+            numeric_source(&left, left_kind, right.source_text()),
+            numeric_source(&right, right_kind, left.source_text())
         );
         RenderFailure::new(
             format!("`+` adds numbers, but {} is {}", text.find_subject().title, describe_type(text_kind)),
@@ -317,15 +317,15 @@ impl<'s> FailurePlace<'s> {
         )
     }
 
-    fn explain_negation(&self, found: &str) -> RenderFailure {
+    fn explain_negation(&self, kind: &str) -> RenderFailure {
         let FailureSubject { title, source } = self.find_subject();
         RenderFailure::new(
-            format!("{title} is {}, but `-` needs a number", describe_type(found)),
+            format!("{title} is {}, but `-` needs a number", describe_type(kind)),
             format!("write `0 - ({source} | int)`"),
         )
     }
 
-    fn explain_wrong_type(&self, expected: &str, found: &str) -> RenderFailure {
+    fn explain_wrong_type(&self, expected: &str, actual: &str) -> RenderFailure {
         let name = self.next_filter().unwrap_or("it");
         let is_test = super::engine::TESTS.contains(&name) && !super::engine::FILTERS.contains(&name);
         let kind = if is_test { "test" } else { "filter" };
@@ -334,13 +334,13 @@ impl<'s> FailurePlace<'s> {
                 return RenderFailure::new(
                     format!(
                         "an argument to the {kind} `{name}` is {}, but must be {}",
-                        describe_type(found),
+                        describe_type(actual),
                         describe_type(expected)
                     ),
                     "remove the quotes around numbers, as in `truncate(length=20)`",
                 );
             }
-            _ if matches!(found, "undefined" | "none") => return self.explain_undefined(""),
+            _ if matches!(actual, "undefined" | "none") => return self.explain_undefined(""),
             _ => {}
         }
         let operator = if is_test { "is" } else { "|" };
@@ -356,7 +356,7 @@ impl<'s> FailurePlace<'s> {
                 "the {kind} `{name}` needs {}, but {} is {}",
                 describe_type(expected),
                 self.find_subject().title,
-                describe_type(found)
+                describe_type(actual)
             ),
             help,
         )
@@ -371,21 +371,21 @@ impl<'s> FailurePlace<'s> {
         RenderFailure::new(format!("`{name}` needs `{argument}`"), format!("write `{name}({argument}=…)`"))
     }
 
-    fn explain_unsuitable_value(&self, filter: &str, needed: &str, found: &str, with: &str) -> RenderFailure {
-        if matches!(found, "undefined" | "none") {
+    fn explain_unsuitable_value(&self, filter: &str, needed: &str, kind: &str, with: &str) -> RenderFailure {
+        if matches!(kind, "undefined" | "none") {
             return self.explain_undefined("");
         }
         let FailureSubject { title, source } = self.find_subject();
         RenderFailure::new(
-            format!("the filter `{filter}` needs {needed}, but {title} is {}", describe_type(found)),
+            format!("the filter `{filter}` needs {needed}, but {title} is {}", describe_type(kind)),
             format!("write `{source} | {with} | {filter}`"),
         )
     }
 
-    fn explain_loop(&self, found: &str) -> RenderFailure {
+    fn explain_loop(&self, kind: &str) -> RenderFailure {
         let FailureSubject { title, .. } = self.find_subject();
         RenderFailure::new(
-            format!("a loop needs a list, but {title} is {}", describe_type(found)),
+            format!("a loop needs a list, but {title} is {}", describe_type(kind)),
             "split a cell into a list with `split`, as in `{% for item in items | split(pat=\",\") %}`",
         )
     }
@@ -422,7 +422,7 @@ impl<'s> FailurePlace<'s> {
 }
 
 impl FailurePlace<'_> {
-    /// Explains a cell that `int` or `float` cannot read, without quoting it.
+    /// Explains why `int` or `float` cannot read a cell, without quoting the cell.
     fn explain_number(&self, message: &str) -> RenderFailure {
         let text = message.trim_start_matches("The string `").split("` cannot be").next().unwrap_or("");
         let FailureSubject { title, source } = self.find_subject();
@@ -498,11 +498,11 @@ impl FailurePlace<'_> {
     }
 
     fn explain_not_a_number(&self, message: &str) -> RenderFailure {
-        let found = message.trim_start_matches("Value of type ").split(' ').next().unwrap_or("");
-        match found {
+        let kind = message.trim_start_matches("Value of type ").split(' ').next().unwrap_or("");
+        match kind {
             "undefined" | "none" => self.explain_undefined(""),
-            found => RenderFailure::new(
-                format!("{} is {}, which is not a number", self.find_subject().title, describe_type(found)),
+            kind => RenderFailure::new(
+                format!("{} is {}, which is not a number", self.find_subject().title, describe_type(kind)),
                 "use `| int` and `| float` only on cells and numbers",
             ),
         }

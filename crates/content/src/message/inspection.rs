@@ -106,7 +106,7 @@ pub fn find_mentions(text: &NamedTemplate) -> Mentions {
 
 /// The constant parts of a text, with their byte ranges in the source.
 pub fn constant_parts(text: &NamedTemplate) -> impl Iterator<Item = (&str, Range<usize>)> {
-    find_literals(&text.source).into_iter().map(|at| (&text.source[at.clone()], at))
+    find_literals(&text.source).into_iter().map(|span| (&text.source[span.clone()], span))
 }
 
 /// Masks each byte of the tags with `x`, so that byte positions stay the same as in the source.

@@ -23,8 +23,9 @@ use campaign_core::finding::{Rule, did_you_mean, rules};
 const MAX_SOURCE_BYTES: usize = 64 * 1024;
 /// The maximum number of included texts.
 const MAX_LOADED: usize = 16;
-/// The maximum number of `elif` in a text, and nesting of its blocks. Tera recurses over both.
+/// The maximum number of `elif` tags in a text. Tera recurses over them.
 const MAX_ELIFS: usize = 100;
+/// The maximum nesting depth of blocks in a text. Tera recurses over them.
 const MAX_BLOCK_DEPTH: usize = 4;
 /// Bytes of plain text that cost as much as one token.
 const BYTES_PER_STEP: usize = 64;
@@ -38,7 +39,7 @@ const CLOCK_FUNCTIONS: [&str; 9] =
 const TODAY_HELP: &str =
     "for the date of the run, write `{{ today }}`, or `{{ today | date }}` for a date with the month name";
 
-/// Finds the text that `include` or `extends` names, or says why it cannot.
+/// A function that returns the text that `include` or `extends` names, or the reason why the text cannot be loaded.
 pub(super) type TextLoader<'l> = dyn FnMut(&str) -> Result<String, String> + 'l;
 
 /// A parsed text.
@@ -192,7 +193,7 @@ fn read_outline(text: &NamedTemplate, names: &TemplateNames) -> Result<Outline, 
     // Other errors concern names, which our own check explains better than tera does.
     match find_grammar_error(&text.name, &text.source, names) {
         None => Ok(outline),
-        Some(wrong) => Err(list_grammar_problems(text, names, wrong)),
+        Some(error) => Err(list_grammar_problems(text, names, error)),
     }
 }
 
@@ -244,17 +245,17 @@ fn list_grammar_problems(text: &NamedTemplate, names: &TemplateNames, first: Gra
     let rest = if slips.slips.is_empty() {
         Some(first)
     } else {
-        let place = |wrong: GrammarError| {
-            let span = slips.original_offset(wrong.span.start)..slips.original_offset(wrong.span.end);
-            GrammarError { span, ..wrong }
+        let place = |error: GrammarError| {
+            let span = slips.original_offset(error.span.start)..slips.original_offset(error.span.end);
+            GrammarError { span, ..error }
         };
         // Tera parsed the text only up to the first mistake, so the size of the rest has not been checked yet.
         let corrected = slips.apply_corrections(&text.source);
-        let wrong =
+        let error =
             build_bounded_outline(&corrected).ok().and_then(|_| find_grammar_error(&text.name, &corrected, names));
-        wrong.map(place)
+        error.map(place)
     };
-    let rest = rest.filter(|wrong| !slips.cover_start_of(&wrong.span));
+    let rest = rest.filter(|error| !slips.cover_start_of(&error.span));
     let slips = slips.slips.into_iter().map(|SyntaxSlip { span, message, help }| (span, message, Some(help)));
     let rest = rest.map(|GrammarError { span, message, help }| (span, message, help));
     let problem = |(span, message, help): (Range<usize>, String, Option<String>)| {

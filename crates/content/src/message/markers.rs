@@ -1,8 +1,8 @@
 //! Parts of a message that came from the recipient's row, and the template branches that were taken.
 //!
-//! A part is marked if it was printed by an expression that uses a column of the list or the row number. The expression
-//! can use it directly, through a variable, or in a loop. Constant text stays unmarked, even if a condition on a column
-//! selected it, and so do the campaign's constants.
+//! A part is marked if the expression that printed it uses a column of the list or the row number, even through
+//! variables or loops. Constant text stays unmarked, even if a condition on a column selected it. The campaign's
+//! constants stay unmarked, too.
 //!
 //! The texts are rendered again, with a filter around each such expression, or with a marker at the beginning of each
 //! branch. If this changes the text (for example, because the template counts characters), the parts cannot be told
@@ -21,10 +21,11 @@ use super::render::{CompiledMessages, MessagePiece, fill_template};
 use super::tokens::{TemplateToken, TokenKind, tokenize};
 use campaign_core::domain::{MessageContent, PlainMode, Row};
 
-/// The filter around expressions, and the characters that it puts around their output. No text contains these
-/// characters.
+/// The filter that puts [`OPEN`] and [`CLOSE`] around the output of an expression.
 const MARK: &str = "__mark";
+/// The beginning of a marked part. No text contains this noncharacter.
 const OPEN: char = '\u{fdd0}';
+/// The end of a marked part. No text contains this noncharacter.
 const CLOSE: char = '\u{fdd1}';
 
 /// A text of a recipient, with the bytes that came from the row.
@@ -53,9 +54,9 @@ impl MarkedText {
 
     /// A text that is marked as a whole, because its parts cannot be distinguished.
     fn from_row_text(text: &str) -> Self {
-        let mut all = Self::from_constant("");
-        all.push_piece(text, true);
-        all
+        let mut marked = Self::from_constant("");
+        marked.push_piece(text, true);
+        marked
     }
 
     /// Appends a piece of text, and records whether the piece comes from the row.

@@ -7,8 +7,8 @@
 //! The path of a text: `tokens` reads its tags, `outline` finds what they use, and `library` loads its includes and
 //! inserts the limits of `engine`. Then `names` checks the names, and `render` fills the text. `empty_cells` finds
 //! empty cells that a message shows, `markers` the parts that came from a row, and `inspection` what rules look for.
-//! `condition` compiles the condition that selects rows. This module opens no file, reads no clock or environment, and
-//! escapes nothing.
+//! `condition` compiles the condition that selects rows. This module does not open files,
+//! read the clock or the environment, or escape text.
 
 mod comparisons;
 mod compile;

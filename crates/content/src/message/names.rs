@@ -19,7 +19,7 @@ use campaign_core::finding::{Rule, did_you_mean, join_alternatives, join_names, 
 /// The maximum number of names in a help text.
 const MAX_LISTED: usize = 12;
 
-/// The names that texts can use: columns, vars, tables and our own.
+/// The names that texts can use: columns, vars, tables and built-in names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TemplateNames {
     /// The headers of the file, by column.
@@ -263,7 +263,7 @@ impl<'j> NameChecker<'j> {
     fn check_analysis(&mut self, analysis: &TemplateAnalysis, known: HashSet<String>, chain: &mut Vec<String>) {
         let mut scopes: Scopes = vec![known, HashSet::new()];
         // A text that tests whether a name exists might be meant for lists without that name.
-        let tested: HashSet<&str> = analysis.outline.events.iter().filter_map(tested_name).collect();
+        let tested_names: HashSet<&str> = analysis.outline.events.iter().filter_map(tested_name).collect();
         for event in &analysis.outline.events {
             match &event.action {
                 OutlineAction::Enter => scopes.push(HashSet::new()),
@@ -284,7 +284,7 @@ impl<'j> NameChecker<'j> {
                 _ => {}
             }
             if let Some(NameProblem { rule, message, subject, help }) =
-                self.check_event(&event.action, &scopes, &tested)
+                self.check_event(&event.action, &scopes, &tested_names)
             {
                 let TemplateAnalysis { text, .. } = analysis;
                 let help = match help {
@@ -317,7 +317,12 @@ impl<'j> NameChecker<'j> {
     }
 
     /// Records the names that the event needs, or returns the problem with the event.
-    fn check_event(&mut self, action: &OutlineAction, scopes: &Scopes, tested: &HashSet<&str>) -> Option<NameProblem> {
+    fn check_event(
+        &mut self,
+        action: &OutlineAction,
+        scopes: &Scopes,
+        tested_names: &HashSet<&str>,
+    ) -> Option<NameProblem> {
         let is_local = |name: &str| scopes.iter().any(|scope| scope.contains(name));
         match action {
             OutlineAction::Use(VariableUse { name, .. })
@@ -358,7 +363,7 @@ impl<'j> NameChecker<'j> {
                 ))
             }
             OutlineAction::Use(VariableUse { name, optional, .. }) => {
-                self.check_variable(name, *optional || tested.contains(name.as_str()))
+                self.check_variable(name, *optional || tested_names.contains(name.as_str()))
             }
             OutlineAction::Ask(name) if is_local(name) => None,
             OutlineAction::Ask(name) => self.check_variable(name, true),
@@ -385,6 +390,7 @@ impl<'j> NameChecker<'j> {
         }
     }
 
+    /// Records that a variable is needed, or returns the problem with its name. An `optional` variable can be unknown.
     fn check_variable(&mut self, name: &str, optional: bool) -> Option<NameProblem> {
         match self.names.find_meanings(name, self.scope).as_slice() {
             [] if optional => None,
@@ -392,8 +398,8 @@ impl<'j> NameChecker<'j> {
                 let help = Some(self.names.help_for_name(name, self.scope));
                 Some(NameProblem::about(&rules::UNKNOWN_VARIABLE, name, format!("unknown variable `{name}`"), help))
             }
-            [one] => {
-                match one {
+            [meaning] => {
+                match meaning {
                     NameMeaning::Column(index) => self.needs.columns.extend([*index]),
                     NameMeaning::Var(index) => self.needs.vars.extend([*index]),
                     NameMeaning::Table(index) => self.needs.tables.extend([*index]),
@@ -415,15 +421,15 @@ impl<'j> NameChecker<'j> {
         let index = self.names.find_table(name, self.scope)?;
         self.needs.tables.insert(index);
         let (_, table) = self.names.tables.get(index)?;
-        let new = |message: String, help: String| Some(NameProblem::new(&rules::DATA_LOOKUP, message, Some(help)));
+        let problem = |message: String, help: String| Some(NameProblem::new(&rules::DATA_LOOKUP, message, Some(help)));
         let columns = || table.columns.iter().map(String::as_str);
         let advice = format!(
             "write `{name}[COLUMN].{}`, where COLUMN is the list column that selects the row",
             columns().next_back().unwrap_or("column")
         );
         match lookup {
-            None => new(format!("`{name}` is a whole table, so the message would show every row"), advice),
-            Some(TableLookup { column: None, optional: false, .. }) => new(
+            None => problem(format!("`{name}` is a whole table, so the message would show every row"), advice),
+            Some(TableLookup { column: None, optional: false, .. }) => problem(
                 format!("`{name}[…]` is a whole row of the table"),
                 format!("{advice}; the table has the columns {}", join_names(columns())),
             ),
@@ -432,19 +438,20 @@ impl<'j> NameChecker<'j> {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("use one of the table's columns: {}", join_names(columns())),
                 };
-                new(format!("the table `{name}` has no column `{column}`"), help)
+                problem(format!("the table `{name}` has no column `{column}`"), help)
             }
             Some(TableLookup { key: Some(key), optional: false, .. }) if !table.has_row(key) => {
                 let help = match did_you_mean(key, table.rows.keys().map(String::as_str)) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => "add a row to the table, or use another key".to_owned(),
                 };
-                new(format!("the table `{name}` has no row with the key `{key}`"), help)
+                problem(format!("the table `{name}` has no row with the key `{key}`"), help)
             }
             Some(_) => None,
         }
     }
 
+    /// Records that a header is needed, or returns the problem with the header. An `optional` header can be unknown.
     fn check_header(&mut self, header: &str, optional: bool) -> Option<NameProblem> {
         match self.names.find_columns(header).as_slice() {
             [] if optional => None,
@@ -472,7 +479,8 @@ impl<'j> NameChecker<'j> {
 /// The problems with vars that clash with another name or are longer than a message.
 pub(super) fn check_vars(names: &TemplateNames, scope: NameScope) -> Vec<TextProblem> {
     let problem = |(name, value): &(String, String)| {
-        let new = |rule, message| TextProblem::new(&format!("vars.{name}"), value, 0..value.len(), rule, message);
+        let new_problem =
+            |rule, message| TextProblem::new(&format!("vars.{name}"), value, 0..value.len(), rule, message);
         let meanings = names.find_meanings(name, scope);
         if let Some(other) = meanings.iter().find(|meaning| !matches!(meaning, NameMeaning::Var(_))) {
             let other = match other {
@@ -482,11 +490,13 @@ pub(super) fn check_vars(names: &TemplateNames, scope: NameScope) -> Vec<TextPro
             };
             let help = "rename the constant, or rename the column under `columns`".to_owned();
             return Some(
-                new(&rules::NAME_CLASH, format!("`{name}` is the name of both a constant and {other}")).with_help(help),
+                new_problem(&rules::NAME_CLASH, format!("`{name}` is the name of both a constant and {other}"))
+                    .with_help(help),
             );
         }
-        (value.len() > MAX_BYTES)
-            .then(|| new(&rules::TEXT_TOO_LONG, format!("the constant `{name}` is longer than {MAX_BYTES} bytes")))
+        (value.len() > MAX_BYTES).then(|| {
+            new_problem(&rules::TEXT_TOO_LONG, format!("the constant `{name}` is longer than {MAX_BYTES} bytes"))
+        })
     };
     names.vars.iter().filter_map(problem).collect()
 }

@@ -8,7 +8,7 @@ use tera::{Context, Error, Kwargs, State, TeraResult, Value};
 use super::engine::{create_engine, reset_steps};
 use campaign_core::domain::NotificationEvent;
 
-/// The allowed tags. Without loops, every text ends.
+/// The allowed tags. Loops are not allowed, so that rendering always ends.
 const ALLOWED_TAGS: [&str; 7] = ["if", "elif", "else", "endif", "raw", "endraw", "set"];
 /// The name of the template.
 const TEMPLATE_NAME: &str = "notice";

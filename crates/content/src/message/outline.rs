@@ -35,8 +35,9 @@ pub(super) enum OutlineAction {
         name: String,
         global: bool,
     },
-    /// A loop begins or ends, and with it the scope of its variables.
+    /// Begins a loop, and with it the scope of its variables.
     Enter,
+    /// Ends a loop, and with it the scope of its variables.
     Leave,
     /// `{% include "name" %}`
     Include(String),
@@ -109,7 +110,7 @@ pub(super) struct Outline {
     pub(super) set_values: Vec<SetValue>,
     /// Tokens in all tags.
     pub(super) tokens: usize,
-    /// The number of `elif`s; each one uses stack.
+    /// The number of `elif` tags, each of which uses stack.
     pub(super) elifs: usize,
     /// The nesting depth of blocks, which also uses stack.
     pub(super) block_depth: usize,

@@ -33,7 +33,7 @@ pub struct Renderer<'m> {
     needs_tera: bool,
 }
 
-/// The reason why a row has no message. `Display` explains it without quoting cells.
+/// The reason why a row has no message. `Display` explains the reason without quoting cells.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RenderError {
     /// A template fails with this row's values.
@@ -210,9 +210,9 @@ impl CompiledMessages {
 
     /// The content: constant texts in their final form, and all other texts by their index.
     pub fn sources(&self) -> MessageContent<TextSource<'_>> {
-        self.content.map_texts(|&place| match self.texts.get(place).map(|text| &text.piece) {
+        self.content.map_texts(|&index| match self.texts.get(index).map(|text| &text.piece) {
             Some(MessagePiece::Constant(text)) => TextSource::Same(text.sent_text()),
-            Some(MessagePiece::Template { .. }) | None => TextSource::Filled(place),
+            Some(MessagePiece::Template { .. }) | None => TextSource::Filled(index),
         })
     }
 
@@ -244,14 +244,14 @@ pub(super) fn number_texts(
     });
     let mut texts = Vec::with_capacity(pieces.len());
     let stages = content.stages.iter().enumerate();
-    for (stage, (field, &place)) in stages.flat_map(|(index, stage)| stage.texts().map(move |text| (index, text))) {
-        let Some(mut piece) = pieces.get_mut(place).and_then(Option::take) else { continue };
+    for (stage, (field, &index)) in stages.flat_map(|(index, stage)| stage.texts().map(move |text| (index, text))) {
+        let Some(mut piece) = pieces.get_mut(index).and_then(Option::take) else { continue };
         if let MessagePiece::Constant(constant) = &mut piece {
             constant.make_plain(&content.stages[stage], field);
         }
-        texts.push((place, MessageText { stage, field, piece }));
+        texts.push((index, MessageText { stage, field, piece }));
     }
-    texts.sort_by_key(|(place, _)| *place);
+    texts.sort_by_key(|(index, _)| *index);
     let texts = texts.into_iter().map(|(_, text)| text).collect();
     (content, texts)
 }
@@ -301,8 +301,8 @@ impl<'r> FilledMessage<'r> {
 
     /// The text that is billed in parts, if there is one.
     pub fn billed_text(self) -> Option<&'r str> {
-        let place = self.messages.content.stages.iter().find_map(Stage::billed_text)?;
-        Some(self.text(*place))
+        let index = self.messages.content.stages.iter().find_map(Stage::billed_text)?;
+        Some(self.text(*index))
     }
 
     /// The channels, in fallback order.
@@ -312,8 +312,8 @@ impl<'r> FilledMessage<'r> {
 
     /// The content for all channels.
     pub fn content(self) -> MessageContent<Cow<'r, str>> {
-        let text = |place: &usize| self.texts.get(*place).map_or("", |text| text.rendered.as_str());
-        let mut content = self.messages.content.map_texts(|place| Cow::Borrowed(text(place)));
+        let text = |index: &usize| self.texts.get(*index).map_or("", |text| text.rendered.as_str());
+        let mut content = self.messages.content.map_texts(|index| Cow::Borrowed(text(index)));
         content.stages.iter_mut().for_each(Stage::make_plain);
         content
     }
@@ -614,9 +614,9 @@ mod messages_tests {
 
     #[test]
     fn messages_can_be_shared_between_threads() {
-        fn shared<T: Send + Sync>() {}
-        shared::<CompiledMessages>();
-        shared::<Renderer<'static>>();
+        fn assert_shareable<T: Send + Sync>() {}
+        assert_shareable::<CompiledMessages>();
+        assert_shareable::<Renderer<'static>>();
     }
 }
 

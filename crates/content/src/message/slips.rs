@@ -39,7 +39,7 @@ pub(super) struct SyntaxSlip {
     pub(super) help: String,
 }
 
-/// The slips of a source, and corrections for those that have exactly one.
+/// The slips of a source, and corrections of those slips that can be corrected in only one way.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct SyntaxSlips {
     /// The slips, each message once.
@@ -144,15 +144,15 @@ impl<'s> SlipFinder<'s> {
             .for_each(|piece| self.correct_curly_quotes(piece));
         let pieces: Vec<TagPiece> = pieces.iter().filter(|piece| piece.kind != PieceKind::Blank).cloned().collect();
         let name = if is_print { None } else { Some(self.lowercase_word(pieces.first()).unwrap_or_default()) };
-        let rest = match &name {
+        let name_pieces = match &name {
             Some(name) => self.correct_tag_name(name, &pieces),
             None => 0,
         };
-        pieces[rest..].iter().for_each(|piece| self.correct_letters(piece));
+        pieces[name_pieces..].iter().for_each(|piece| self.correct_letters(piece));
         let has_condition = name.as_deref().is_none_or(|name| CONDITIONAL.contains(&name) || name == "else");
         let is_assignment = name.as_deref().is_some_and(|name| name.starts_with("set"));
         if has_condition || is_assignment {
-            self.correct_operators(&pieces[rest..], is_assignment);
+            self.correct_operators(&pieces[name_pieces..], is_assignment);
         }
     }
 
@@ -289,8 +289,8 @@ impl<'s> SlipFinder<'s> {
         let source = self.source_of(&pieces[0]);
         let word = |at: usize| self.lowercase_word(pieces.get(at)).unwrap_or_default();
         // `none` is also a test of the template language.
-        let is_own = |at: usize| pieces.get(at).is_some_and(|piece| self.source_of(piece) == "none");
-        let is_null = |at: usize| ["null", "none", "empty"].contains(&word(at).as_str()) && !is_own(at);
+        let is_none_test = |at: usize| pieces.get(at).is_some_and(|piece| self.source_of(piece) == "none");
+        let is_null = |at: usize| ["null", "none", "empty"].contains(&word(at).as_str()) && !is_none_test(at);
         let is_name = !self.names.find_meanings(source, NameScope::Recipient).is_empty();
         let (count, instead) = match word(0).as_str() {
             "is" if word(1) == "not" && is_null(2) => (3, "!= ''"),
@@ -335,8 +335,8 @@ impl<'s> SlipFinder<'s> {
         let Some((_, replacement)) = OPERATORS.into_iter().find(|(operator, _)| *operator == source) else { return };
         let is_word = replacement.starts_with(|c: char| c.is_ascii_alphabetic());
         let (before, after) = (&self.source[..span.start], &self.source[span.end..]);
-        let blank = |is_missing: bool| if is_word && is_missing { " " } else { "" };
-        let spaced = format!("{}{replacement}{}", blank(!before.ends_with(' ')), blank(!after.starts_with(' ')));
+        let space_if = |is_missing: bool| if is_word && is_missing { " " } else { "" };
+        let spaced = format!("{}{replacement}{}", space_if(!before.ends_with(' ')), space_if(!after.starts_with(' ')));
         let (message, help) = match (source, at.checked_sub(1).and_then(|left| pieces.get(left)), pieces.get(at + 1)) {
             ("=", Some(left), Some(right)) if [left, right].iter().all(|side| side.kind != PieceKind::Sign) => {
                 let right =
@@ -365,8 +365,8 @@ const OPERATORS: [(&str, &str); 9] = [
     ("&", "and"),
     ("=", "=="),
 ];
-/// Operators that the template language shares, so their parts are not separate operators.
-const KNOWN: [&str; 6] = ["==", "!=", ">=", "<=", "//", "**"];
+/// Operators of the template language itself, whose parts are not separate operators.
+const TEMPLATE_OPERATORS: [&str; 6] = ["==", "!=", ">=", "<=", "//", "**"];
 
 /// The kind of a piece of a tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -428,9 +428,9 @@ fn split_pieces(source: &str, begin: usize, end: &str) -> Option<(Vec<TagPiece>,
                 (PieceKind::Word, rest.find(|c: char| !is_inner(c)).unwrap_or(rest.len()))
             }
             c => {
-                let long =
-                    OPERATORS.iter().map(|(operator, _)| *operator).chain(KNOWN).filter(|sign| rest.starts_with(sign));
-                (PieceKind::Sign, long.map(str::len).max().unwrap_or(c.len_utf8()))
+                let operators = OPERATORS.iter().map(|(operator, _)| *operator).chain(TEMPLATE_OPERATORS);
+                let matching = operators.filter(|operator| rest.starts_with(operator));
+                (PieceKind::Sign, matching.map(str::len).max().unwrap_or(c.len_utf8()))
             }
         };
         pieces.push(TagPiece { kind, span: at..at + length });

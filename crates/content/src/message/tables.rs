@@ -16,7 +16,7 @@ use campaign_core::finding::rules;
 pub struct LookupTable {
     /// The headers.
     pub columns: Vec<String>,
-    /// The cells of each row, one per column, by its key.
+    /// The rows by key. Each row has one cell per column.
     pub rows: BTreeMap<String, Vec<String>>,
 }
 

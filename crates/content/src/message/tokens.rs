@@ -52,7 +52,7 @@ pub(super) fn find_literals(source: &str) -> Vec<Range<usize>> {
     literals
 }
 
-/// Symbols of two and three characters; the longer ones win.
+/// Symbols of two and three characters. They take precedence over their first character.
 const LONG_SYMBOLS: [&str; 10] = ["...", "//", "**", "==", "!=", ">=", "<=", "</", "?.", "?["];
 
 struct Lexer<'s> {
@@ -70,6 +70,7 @@ impl<'s> Lexer<'s> {
         lexer
     }
 
+    /// Reads all tags. `None` if a token is unknown, or if a tag or comment is not closed.
     fn read_tags(&mut self) -> Option<()> {
         while let Some(start) = find_marker(self.source, self.at) {
             self.literals.push(self.at..start);

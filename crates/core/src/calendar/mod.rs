@@ -36,7 +36,7 @@ pub struct Schedule {
     pub ends: Option<Date>,
     /// The maximum delay with which an occurrence may begin.
     pub grace: Duration,
-    /// The time that an occurrence waits for its list. Without it, the list must exist at the start.
+    /// The time that an occurrence waits for its list. `None` if the list must exist at the start.
     pub wait_for_file: Option<Duration>,
 }
 
@@ -119,7 +119,7 @@ pub struct Occurrences<'s> {
 impl<'s> Occurrences<'s> {
     pub(super) fn new(schedule: &'s Schedule, after: Timestamp) -> Self {
         // No earlier local time can resolve to a later moment. An ambiguous local time resolves to the first of its two
-        // moments, and a skipped one to the moment of the clock change.
+        // moments, and a skipped local time to the moment of the clock change.
         let from = Some(after.to_zoned(schedule.zone.clone()).datetime());
         Self { schedule, after, from }
     }
@@ -323,16 +323,17 @@ mod tests {
             start in 1_262_304_000_i64..2_000_000_000, steps in 1_usize..40,
         ) {
             let (schedule, start) = (cron(zone, &line), Timestamp::from_second(start).unwrap());
-            let found: Vec<Occurrence> = schedule.occurrences_after(start).take(steps).collect();
-            prop_assert!(found.windows(2).all(|pair| pair[0].at < pair[1].at && pair[0].nominal < pair[1].nominal));
-            prop_assert!(found.iter().all(|one| one.at > start));
+            let occurrences: Vec<Occurrence> = schedule.occurrences_after(start).take(steps).collect();
+            let is_ordered = |pair: &[Occurrence]| pair[0].at < pair[1].at && pair[0].nominal < pair[1].nominal;
+            prop_assert!(occurrences.windows(2).all(is_ordered));
+            prop_assert!(occurrences.iter().all(|occurrence| occurrence.at > start));
             // Asking again after each occurrence returns the same occurrences.
             let mut after = start;
-            for one in &found {
+            for occurrence in &occurrences {
                 let next = schedule.occurrences_after(after).next();
-                prop_assert_eq!(next.as_ref(), Some(one));
-                prop_assert_eq!(&Occurrence::at_local_time(one.nominal, &schedule.zone).unwrap(), one);
-                after = one.at;
+                prop_assert_eq!(next.as_ref(), Some(occurrence));
+                prop_assert_eq!(&Occurrence::at_local_time(occurrence.nominal, &schedule.zone).unwrap(), occurrence);
+                after = occurrence.at;
             }
         }
 

@@ -20,7 +20,7 @@ const MAX_RUN_DAYS: i64 = 400;
 const MAX_OCCURRENCES: usize = 100;
 /// The number of days for which a schedule is forecast. Only the first [`MIN_OCCURRENCES`] can be later.
 const LOOKAHEAD_DAYS: i64 = 366;
-/// The minimum number of occurrences in a forecast, however far ahead they are.
+/// The minimum number of occurrences in a forecast, however far in the future they are.
 const MIN_OCCURRENCES: usize = 3;
 
 /// The limits of a run.
@@ -127,10 +127,10 @@ impl RunLimits<'_> {
 
     /// Forecasts up to a hundred occurrences after a moment, all within a year except perhaps the first three.
     pub fn forecast_schedule(&self, schedule: &Schedule, after: Timestamp) -> Vec<ScheduledRun> {
-        let ahead = after.checked_add((LOOKAHEAD_DAYS * 24).hours()).unwrap_or(Timestamp::MAX);
+        let lookahead_end = after.checked_add((LOOKAHEAD_DAYS * 24).hours()).unwrap_or(Timestamp::MAX);
         let occurrences = schedule.occurrences_after(after).take(MAX_OCCURRENCES).enumerate();
         let occurrences =
-            occurrences.take_while(|(index, occurrence)| *index < MIN_OCCURRENCES || occurrence.at < ahead);
+            occurrences.take_while(|(index, occurrence)| *index < MIN_OCCURRENCES || occurrence.at < lookahead_end);
         let mut runs = Vec::new();
         let mut sending: Option<Outlook> = None;
         for (_, occurrence) in occurrences {
@@ -172,8 +172,8 @@ impl RunLimits<'_> {
         self.groups.iter().map(|group| group.messages).sum()
     }
 
-    /// Adds to an outlook the number of unsent messages at the deadline, the time at which the run finishes, and the
-    /// number of days on which messages are sent.
+    /// Simulates sending, and adds the unsent messages, the finishing time and the number of sending days to the
+    /// outlook.
     fn simulate_sending(&self, outlook: Outlook) -> Outlook {
         let Outlook { begins, ends, .. } = outlook;
         let horizon = begins.checked_add((MAX_RUN_DAYS * 24).hours()).unwrap_or(Timestamp::MAX);
@@ -185,14 +185,14 @@ impl RunLimits<'_> {
         // Each group has its own windows; all groups share the rate and the daily limit.
         let always = Windows::default();
         let mut total = simulate(&always, self.count_messages());
-        let (mut left_in_groups, mut last) = (0, total.at);
+        let (mut unsent_in_groups, mut last) = (0, total.at);
         for group in self.groups.iter().filter(|group| group.messages > 0) {
             let progress = simulate(&group.windows, group.messages);
-            (left_in_groups, last) = (left_in_groups + progress.left, last.max(progress.at));
+            (unsent_in_groups, last) = (unsent_in_groups + progress.unsent, last.max(progress.at));
             total.days = total.days.max(progress.days);
         }
-        total.left = total.left.max(left_in_groups);
-        let (unsent, finishes) = match (total.left, ends) {
+        total.unsent = total.unsent.max(unsent_in_groups);
+        let (unsent, finishes) = match (total.unsent, ends) {
             (0, _) => (0, Some(last)),
             (unsent, Some(ends)) if ends <= horizon => (unsent, Some(ends)),
             _ => (0, None),
@@ -218,7 +218,7 @@ struct Capacity<'c> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SendProgress {
     /// The number of unsent messages.
-    left: u64,
+    unsent: u64,
     /// The time at which the last message is sent. Meaningless if some are unsent.
     at: Timestamp,
     /// The number of days on which messages were sent.
@@ -228,40 +228,40 @@ struct SendProgress {
 impl Capacity<'_> {
     /// Simulates sending between two moments.
     fn simulate_sending(&self, messages: u64, from: Timestamp, until: Timestamp) -> SendProgress {
-        let (mut at, mut left, mut days) = (from, messages, 0);
+        let (mut at, mut unsent, mut days) = (from, messages, 0);
         let mut used = self.per_day.map(|per_day| per_day.count_usage(self.sent, from)).unwrap_or_default();
-        while at < until && left > 0 {
+        while at < until && unsent > 0 {
             let next = self.per_day.map_or(until, |per_day| per_day.next_day_start(at).timestamp().min(until));
-            let today = self.per_day.map_or(left, |per_day| per_day.remaining_today(used).min(left));
+            let today = self.per_day.map_or(unsent, |per_day| per_day.remaining_today(used).min(unsent));
             let day = self.send_within_day(today, at, next);
-            let sent = today - day.left;
-            left -= sent;
+            let sent = today - day.unsent;
+            unsent -= sent;
             days += u64::from(sent > 0);
             used = DailyUsage { days: used.days + usize::from(sent + used.today > 0), today: 0 };
-            at = if left == 0 { day.at } else { next };
+            at = if unsent == 0 { day.at } else { next };
         }
-        SendProgress { left, at, days }
+        SendProgress { unsent, at, days }
     }
 
     /// Simulates sending within one day.
     fn send_within_day(&self, messages: u64, from: Timestamp, until: Timestamp) -> SendProgress {
-        let (mut at, mut left) = (from, messages);
-        while left > 0
+        let (mut at, mut unsent) = (from, messages);
+        while unsent > 0
             && let Some(opens) = self.windows.next_open_from(at).filter(|opens| *opens < until)
         {
-            let Some(rate) = self.rate else { return SendProgress { left: 0, at: opens, days: 1 } };
+            let Some(rate) = self.rate else { return SendProgress { unsent: 0, at: opens, days: 1 } };
             let closes = self.windows.next_closed_from(opens).map_or(until, |closes| closes.min(until));
             // The conversion saturates: a very high rate covers all messages.
-            let fit = (closes.duration_since(opens).as_secs_f64() * rate) as u64;
-            if left <= fit {
-                let duration = SignedDuration::try_from_secs_f64(left as f64 / rate).unwrap_or_default();
+            let sendable = (closes.duration_since(opens).as_secs_f64() * rate) as u64;
+            if unsent <= sendable {
+                let duration = SignedDuration::try_from_secs_f64(unsent as f64 / rate).unwrap_or_default();
                 let at = opens.checked_add(duration).map_or(closes, |at| at.min(closes));
-                return SendProgress { left: 0, at, days: 1 };
+                return SendProgress { unsent: 0, at, days: 1 };
             }
-            left -= fit;
+            unsent -= sendable;
             at = closes;
         }
-        SendProgress { left, at, days: u64::from(left < messages) }
+        SendProgress { unsent, at, days: u64::from(unsent < messages) }
     }
 }
 
@@ -312,16 +312,16 @@ impl DailyLimits {
     /// The minimum number of days on which `messages` further messages are sent.
     pub fn count_days(&self, messages: u64, used: DailyUsage) -> u64 {
         let today = if used.today > 0 { self.remaining_today(used).min(messages) } else { 0 };
-        let (mut left, mut days) = (messages - today, u64::from(today > 0));
+        let (mut remaining, mut days) = (messages - today, u64::from(today > 0));
         let before = used.days + usize::from(used.today > 0);
         for count in self.counts.iter().skip(before) {
-            if left == 0 {
+            if remaining == 0 {
                 return days;
             }
-            left = left.saturating_sub(u64::from(*count));
+            remaining = remaining.saturating_sub(u64::from(*count));
             days += 1;
         }
-        days + left.div_ceil(self.limit(usize::MAX).max(1))
+        days + remaining.div_ceil(self.limit(usize::MAX).max(1))
     }
 
     /// The name of the zone in the IANA database.
@@ -374,7 +374,7 @@ mod tests {
         text.parse::<jiff::civil::DateTime>().unwrap().to_zoned(kyiv()).unwrap().timestamp()
     }
 
-    /// The forecasts of the next occurrences: `s` for sends, `n` for sends nothing, `b` for busy.
+    /// The forecasts of the next occurrences: `s` for sends, `n` for sends no messages, `b` for busy.
     fn format_forecasts(limits: &RunLimits<'_>, schedule: &Schedule, after: &str) -> String {
         let letter = |run: &ScheduledRun| match run.outlook {
             OccurrenceOutlook::Sends(_) => 's',
@@ -390,7 +390,7 @@ mod tests {
         let at_night = office.calculate_outlook(kyiv_at("2026-12-01T21:00"));
         assert_eq!((at_night.opens, at_night.first_message_wait()), (Some(kyiv_at("2026-12-02T09:00")), 12 * HOUR));
         assert_eq!(office.calculate_outlook(kyiv_at("2026-12-01T10:00")).first_message_wait(), Duration::ZERO);
-        // 100 messages at one a second.
+        // 100 messages take 100 seconds.
         assert_eq!(at_night.finishes, Some(kyiv_at("2026-12-02T09:01:40")));
     }
 
@@ -446,7 +446,7 @@ mod tests {
         assert_eq!((short.opens, short.unsent, short.can_send()), (Some(begins), 40, true));
         let long = run(Some(RunDeadline::After(9 * HOUR))).calculate_outlook(begins);
         assert_eq!((long.unsent, long.finishes), (0, Some(kyiv_at("2026-12-01T16:00:40"))));
-        // The rate is shared: 100 messages need 100 seconds wherever they go.
+        // The groups share the rate, so 100 messages take 100 seconds.
         let shared = run(Some(RunDeadline::After(Duration::from_secs(70)))).calculate_outlook(begins);
         assert_eq!(shared.unsent, 40);
     }
@@ -546,7 +546,7 @@ mod capacity_tests {
 
     /// The number of `messages` that can be sent between two moments, if none were sent before.
     fn count_sendable(capacity: Capacity<'_>, messages: u64, from: Timestamp, until: Timestamp) -> u64 {
-        messages - capacity.simulate_sending(messages, from, until).left
+        messages - capacity.simulate_sending(messages, from, until).unsent
     }
 
     #[test]

@@ -41,8 +41,8 @@ impl Timing {
     pub fn parse_at(text: &str) -> Result<Self, TimingError> {
         let invalid = |reason: &str| TimingError { why: reason.to_owned(), help: AT_HELP.into() };
         let formats = ["%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M"];
-        let read = formats.iter().find_map(|format| DateTime::strptime(format, text).ok());
-        match read {
+        let parsed = formats.iter().find_map(|format| DateTime::strptime(format, text).ok());
+        match parsed {
             Some(at) => Ok(Self(TimingKind::Once(at))),
             None if jiff::civil::Date::strptime("%Y-%m-%d", text).is_ok() => Err(invalid("has no time")),
             None if text.parse::<jiff::Timestamp>().is_ok() => {
@@ -97,8 +97,8 @@ impl Timing {
             TimingKind::Once(at) => Some(*at).filter(|at| *at >= from),
             TimingKind::Recurring(cron) => {
                 // Cron works in whole minutes, so a minute that has already started is skipped.
-                let whole = from.date().at(from.hour(), from.minute(), 0, 0);
-                let first = if whole < from { whole.checked_add(1.minute()).ok()? } else { whole };
+                let minute_start = from.date().at(from.hour(), from.minute(), 0, 0);
+                let first = if minute_start < from { minute_start.checked_add(1.minute()).ok()? } else { minute_start };
                 cron.find_next_occurrence(&first, true).ok()
             }
         }
@@ -206,8 +206,8 @@ pub fn suggest_date_order(text: &str) -> Option<String> {
     // Times in campaign files have no seconds.
     let time = match clock {
         Some(clock) => {
-            let minutes = clock.match_indices(':').nth(1).map_or(clock, |(seconds, _)| &clock[..seconds]);
-            Some(Time::strptime("%H:%M", minutes).ok()?)
+            let without_seconds = clock.match_indices(':').nth(1).map_or(clock, |(colon, _)| &clock[..colon]);
+            Some(Time::strptime("%H:%M", without_seconds).ok()?)
         }
         None => None,
     };

@@ -156,6 +156,7 @@ impl Window {
     fn next_change_after(&self, moment: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
         let mut next = zone.following(moment).next().map(|change| change.timestamp());
         let mut date = zone.to_datetime(moment).date().yesterday().ok()?;
+        // From yesterday to the day after tomorrow, because a clock change can skip a whole day.
         for _ in 0..4 {
             for minute in [0, self.hours.from, self.hours.to % MINUTES_PER_DAY] {
                 let local = date.at((minute / 60) as i8, (minute % 60) as i8, 0, 0);
@@ -204,13 +205,13 @@ impl Windows {
     /// The number of times that the windows open, from `moment` on, until they have been open for `time` in total.
     /// `None` if they stay closed for more than a year before that. At most 10 000 openings are counted.
     pub fn count_openings(&self, moment: Timestamp, time: Duration) -> Option<u64> {
-        let (mut at, mut left, mut openings) = (moment, time, 0);
+        let (mut at, mut remaining, mut openings) = (moment, time, 0);
         loop {
             let opens = self.next_open_from(at)?;
             openings += 1;
             let Some(closes) = self.next_closed_from(opens) else { return Some(openings) };
-            left = left.saturating_sub(Duration::try_from(closes.duration_since(opens)).unwrap_or_default());
-            if left.is_zero() || openings >= MAX_OPENINGS {
+            remaining = remaining.saturating_sub(Duration::try_from(closes.duration_since(opens)).unwrap_or_default());
+            if remaining.is_zero() || openings >= MAX_OPENINGS {
                 return Some(openings);
             }
             at = closes;
@@ -218,8 +219,8 @@ impl Windows {
     }
 
     fn find_first_moment(&self, moment: Timestamp, must_be_open: bool) -> Option<Timestamp> {
-        let (mut at, far) = (moment, moment.checked_add(LOOKAHEAD_HOURS.hours()).ok()?);
-        while at <= far {
+        let (mut at, limit) = (moment, moment.checked_add(LOOKAHEAD_HOURS.hours()).ok()?);
+        while at <= limit {
             if self.are_open(at) == must_be_open {
                 return Some(at);
             }
@@ -288,17 +289,19 @@ mod tests {
     /// Searches minute by minute for the first moment at which the window is open or closed, without knowledge of clock
     /// changes.
     fn find_by_minutes(window: &Window, zone: &TimeZone, from: Timestamp, open: bool) -> Option<Timestamp> {
-        let whole = Timestamp::from_second(from.as_second().div_euclid(60) * 60).unwrap();
-        (0..4 * 24 * 60).map(|minute| whole.checked_add(minute.minutes()).unwrap()).map(|at| at.max(from)).find(|at| {
+        let minute_start = Timestamp::from_second(from.as_second().div_euclid(60) * 60).unwrap();
+        let mut moments =
+            (0..4 * 24 * 60).map(|minute| minute_start.checked_add(minute.minutes()).unwrap()).map(|at| at.max(from));
+        moments.find(|at| {
             let local = zone.to_datetime(*at);
             let clock = local.time().strftime("%H:%M").to_string();
             let (first, last) = (&window.hours.to_string()[..5], &window.hours.to_string()[6..]);
-            let on = |date: Date| window.days.contains(date.weekday()) && !window.except.contains(&date);
+            let includes_day = |date: Date| window.days.contains(date.weekday()) && !window.except.contains(&date);
             let within = if first < last {
-                (first..last).contains(&clock.as_str()) && on(local.date())
+                (first..last).contains(&clock.as_str()) && includes_day(local.date())
             } else {
-                (clock.as_str() >= first && on(local.date()))
-                    || (clock.as_str() < last && on(local.date().yesterday().unwrap()))
+                (clock.as_str() >= first && includes_day(local.date()))
+                    || (clock.as_str() < last && includes_day(local.date().yesterday().unwrap()))
             };
             within == open
         })

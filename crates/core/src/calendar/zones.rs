@@ -4,16 +4,16 @@
 //! zones have kept the same time since 2024. For Ukraine, it ignores the separate entry for Crimea.
 //!
 //! The area codes are those of the United States and Canada (+1), as published by the North American Numbering Plan
-//! Administrator (NANPA). An area code that spans two time zones gets the one in which most of its residents live. The
-//! table was compared with the time zone data of Google's libphonenumber.
+//! Administrator (NANPA). An area code that spans two time zones has the zone of most of its residents. The table
+//! was compared with the time zone data of Google's libphonenumber.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 /// The time zone of the country with this ISO 3166 code. `None` if the country has several time zones or is unknown.
 pub fn zone_of_country(code: &str) -> Option<&'static str> {
-    let place = ZONES.binary_search_by(|(known, _)| (*known).cmp(code)).ok()?;
-    ZONES.get(place).map(|(_, zone)| *zone)
+    let index = ZONES.binary_search_by(|(known, _)| (*known).cmp(code)).ok()?;
+    ZONES.get(index).map(|(_, zone)| *zone)
 }
 
 /// The ISO 3166 code of the country whose only time zone is `zone`. `None` for other zones.
@@ -22,6 +22,7 @@ pub fn country_of_zone(zone: &str) -> Option<&'static str> {
     ZONES.iter().find(|(_, known)| *known == zone).map(|(code, _)| *code)
 }
 
+/// The countries with a single time zone, sorted by ISO 3166 code.
 static ZONES: &[(&str, &str)] = &[
     ("AD", "Europe/Andorra"),
     ("AE", "Asia/Dubai"),
@@ -293,6 +294,7 @@ pub fn zone_of_area_code(code: u16) -> Option<&'static str> {
     AREA_CODES.iter().find(|(_, codes)| codes.binary_search(&code).is_ok()).map(|(zone, _)| *zone)
 }
 
+/// The area codes of each time zone, in ascending order.
 static AREA_CODES: &[(&str, &[u16])] = &[
     ("America/Anchorage", &[907]),
     (
@@ -371,7 +373,7 @@ mod tests {
 
     #[test]
     fn country_table_is_sorted_and_names_known_zones() {
-        assert!(ZONES.is_sorted_by(|one, other| one.0 < other.0));
+        assert!(ZONES.is_sorted_by(|a, b| a.0 < b.0));
         ZONES.iter().for_each(|(code, zone)| assert!(TimeZone::get(zone).is_ok(), "{code}: {zone}"));
     }
 }
@@ -434,10 +436,10 @@ mod area_codes_tests {
     #[test]
     fn area_codes_are_sorted_unique_and_in_known_zones() {
         for (zone, codes) in AREA_CODES {
-            assert!(codes.is_sorted_by(|one, other| one < other) && TimeZone::get(zone).is_ok(), "{zone}");
+            assert!(codes.is_sorted_by(|a, b| a < b) && TimeZone::get(zone).is_ok(), "{zone}");
         }
         let mut all: Vec<u16> = AREA_CODES.iter().flat_map(|(_, codes)| codes.iter().copied()).collect();
         all.sort_unstable();
-        assert!(all.len() > 400 && all.is_sorted_by(|one, other| one < other), "an area code has two zones");
+        assert!(all.len() > 400 && all.is_sorted_by(|a, b| a < b), "an area code has two zones");
     }
 }

@@ -1,6 +1,6 @@
 //! Amounts of money, and counts in English, both formatted with thousands separators.
 //!
-//! Amounts are exact: every digit is kept and nothing is rounded.
+//! Amounts are exact: all digits are kept, without rounding.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -113,7 +113,7 @@ impl FromStr for Amount {
             Err(_) => (
                 10_i128
                     .checked_pow(scale.unsigned_abs())
-                    .and_then(|ten| units.checked_mul(ten))
+                    .and_then(|factor| units.checked_mul(factor))
                     .ok_or(ParseAmountError)?,
                 0,
             ),
@@ -195,8 +195,8 @@ pub fn format_count(count: u64, noun: &str) -> String {
 }
 
 /// The singular or the plural form: `is` or `are`.
-pub fn choose_plural<'w>(count: u64, one: &'w str, other: &'w str) -> &'w str {
-    if count == 1 { one } else { other }
+pub fn choose_plural<'w>(count: u64, singular: &'w str, plural: &'w str) -> &'w str {
+    if count == 1 { singular } else { plural }
 }
 
 #[cfg(test)]

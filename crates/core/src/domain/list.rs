@@ -33,7 +33,7 @@ impl fmt::Display for Row {
     }
 }
 
-/// Rows selected on the command line, such as `2-51,60`.
+/// Rows selected on the command line, such as `2-51,60`: ranges, each with its first and last row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowSet(Vec<(u32, u32)>);
 

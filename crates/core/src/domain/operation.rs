@@ -98,7 +98,7 @@ pub struct Operation<'a> {
     pub content: MessageContent<Cow<'a, str>>,
 }
 
-/// A template as its author wrote it, with the name that messages about it use.
+/// A template as its author wrote it, with the name that findings show.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedTemplate {
     /// The location of the text: a path of keys in the campaign file (`channels[0].sms.message`) or the name of a text
@@ -108,7 +108,7 @@ pub struct NamedTemplate {
     pub source: String,
 }
 
-/// The name of placeholders for missing texts. Neither keys nor files can have it.
+/// The name of placeholders for missing texts. No key or file can have this name.
 const PLACEHOLDER_NAME: &str = "\0";
 
 impl NamedTemplate {
@@ -232,7 +232,7 @@ impl Chain {
     /// Whether a failure that the gateway reports for this channel means that the whole message failed.
     ///
     /// True for the last channel of the chain, and if the report names no channel (contract 6.2). False for an earlier
-    /// channel, for one outside the chain, and for an unknown channel name.
+    /// channel, for a channel outside the chain, and for an unknown channel name.
     pub fn is_exhausted_by(self, reported: Option<&ReportedChannel>) -> bool {
         match reported {
             None => true,
@@ -271,7 +271,7 @@ impl fmt::Debug for Chain {
 impl FromStr for Chain {
     type Err = ();
 
-    /// Reads what [`Display`](fmt::Display) writes.
+    /// Parses the output of [`Display`](fmt::Display).
     fn from_str(names: &str) -> Result<Self, ()> {
         let channels: Vec<Channel> =
             names.split_whitespace().map(Channel::from_name).collect::<Option<_>>().ok_or(())?;
@@ -428,7 +428,7 @@ impl MessageId {
     /// One more than the largest identifier.
     pub const LIMIT: u64 = 1 << 53;
 
-    /// The identifier with this number, unless it is too large.
+    /// The identifier with this number. `None` if the number is too large.
     pub fn new(number: u64) -> Option<Self> {
         (number < Self::LIMIT).then_some(Self(number))
     }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 pub struct Phone(u64);
 
 impl Phone {
-    /// The number with these digits, unless it has more than 15 or fewer than 5.
+    /// The number with these digits. `None` if there are fewer than 5 digits or more than 15.
     pub fn new(digits: u64) -> Option<Self> {
         (10_000..1_000_000_000_000_000).contains(&digits).then_some(Self(digits))
     }
@@ -43,25 +43,25 @@ impl Phone {
     /// code or with separators.
     pub fn hide_in_text<'t>(self, text: &'t str, replacement: &str) -> Cow<'t, str> {
         /// The minimum number of digits that identify a number within its country.
-        const NATIONAL: usize = 9;
+        const NATIONAL_DIGITS: usize = 9;
         let digits = self.to_string();
-        let national = digits.len().checked_sub(NATIONAL).map(|code| &digits[code..]);
+        let national = digits.len().checked_sub(NATIONAL_DIGITS).map(|code_length| &digits[code_length..]);
         let find_end = |at: usize| {
             let mut spellings = [Some(digits.as_str()), national].into_iter().flatten();
             spellings.find_map(|digits| find_number_end(digits, &text.as_bytes()[at..])).map(|length| at + length)
         };
-        let (mut hidden, mut copied, mut at) = (String::new(), 0, 0);
+        let (mut hidden, mut copied_end, mut at) = (String::new(), 0, 0);
         while at < text.len() {
             match find_end(at) {
                 Some(end) => {
-                    hidden.push_str(&text[copied..at]);
+                    hidden.push_str(&text[copied_end..at]);
                     hidden.push_str(replacement);
-                    (copied, at) = (end, end);
+                    (copied_end, at) = (end, end);
                 }
                 None => at += 1,
             }
         }
-        if copied == 0 { Cow::Borrowed(text) } else { Cow::Owned(hidden + &text[copied..]) }
+        if copied_end == 0 { Cow::Borrowed(text) } else { Cow::Owned(hidden + &text[copied_end..]) }
     }
 }
 
@@ -150,8 +150,8 @@ impl Region {
 /// The country or territory that assigned a number. `None` if the country is unknown, or if the number belongs to no
 /// country.
 ///
-/// For Ukrainian numbers, a shortcut gives the library's answer. In a development build, loading the library takes
-/// about as much CPU time as everything else in a small run.
+/// Ukrainian numbers are recognized without the library, with the same result. In a development build, loading the
+/// library takes about as much CPU time as everything else in a small run.
 pub fn find_country(phone: Phone) -> Option<Region> {
     /// Ukraine's calling code, which no other country shares.
     const UKRAINIAN: &str = "+380";
@@ -223,7 +223,7 @@ pub enum Addressee {
 pub struct ForgottenNumber(u64);
 
 impl ForgottenNumber {
-    /// The smallest value; each fits into a signed integer.
+    /// The smallest value. All values also fit into a signed 64-bit integer.
     pub const MIN: u64 = 1 << 61;
 
     /// The value that replaces a phone number whose hash begins with these bytes.
@@ -276,7 +276,7 @@ impl TryFrom<u64> for Addressee {
 /// The limit for prefixes of numbers: at most eight digits, which determine the country.
 const PREFIX_LIMIT: u64 = 100_000_000;
 
-/// Looks up the countries of many numbers. It remembers the country of each prefix.
+/// Looks up the countries of many numbers, and remembers the country of each prefix.
 #[derive(Clone, Debug, Default)]
 pub struct CountryFinder {
     known: FxHashMap<u64, Option<Region>>,
@@ -379,8 +379,8 @@ mod region_tests {
     #[test]
     fn country_of_a_number_is_found() {
         for (number, country) in [(380_501_234_567, "UA"), (77_012_345_678, "KZ"), (14_165_550_123, "CA")] {
-            let found = Phone::new(number).and_then(find_country).map(|found| found.to_string());
-            assert_eq!(found.as_deref(), Some(country), "{number}");
+            let actual = Phone::new(number).and_then(find_country).map(|actual| actual.to_string());
+            assert_eq!(actual.as_deref(), Some(country), "{number}");
         }
         assert_eq!(Phone::new(999_999_999_999).and_then(find_country), None);
     }
@@ -460,8 +460,8 @@ mod country_tests {
             for first in 0..10 {
                 let digits = 380 * 10_u64.pow(length - 3) + first * 10_u64.pow(length - 4) + 7;
                 let number = util.parse(format!("+{digits}"), None).unwrap();
-                let found = number.get_region_code().map(Region);
-                assert_eq!(Phone::new(digits).and_then(find_country), found, "+{digits}");
+                let library_answer = number.get_region_code().map(Region);
+                assert_eq!(Phone::new(digits).and_then(find_country), library_answer, "+{digits}");
             }
         }
     }
@@ -473,17 +473,22 @@ mod country_tests {
 
     #[test]
     fn country_sets_intersect_and_exclude_unknown_countries() {
-        let (both, one) = (country_set(&["UA", "PL", "UA"]), country_set(&["UA"]));
+        let (two_countries, ukraine_only) = (country_set(&["UA", "PL", "UA"]), country_set(&["UA"]));
         assert_eq!(
-            (both.to_string().as_str(), serde_json::to_string(&both).unwrap().as_str()),
+            (two_countries.to_string().as_str(), serde_json::to_string(&two_countries).unwrap().as_str()),
             ("PL, UA", r#"["PL","UA"]"#)
         );
         let ukraine = Phone::new(380_501_234_567).and_then(find_country);
-        assert!(both.contains(ukraine) && !country_set(&["PL"]).contains(ukraine) && !both.contains(None));
+        assert!(
+            two_countries.contains(ukraine) && !country_set(&["PL"]).contains(ukraine) && !two_countries.contains(None)
+        );
         // International freephone numbers belong to no country.
         assert_eq!(Phone::new(80_012_345_678).and_then(find_country), None);
-        assert_eq!(intersect_countries([Some(&both), None, Some(&one)]), Some(one));
+        assert_eq!(intersect_countries([Some(&two_countries), None, Some(&ukraine_only)]), Some(ukraine_only));
         assert_eq!(intersect_countries([None, None]), None);
-        assert_eq!(intersect_countries([Some(&both), Some(&country_set(&["DE"]))]), Some(CountrySet::default()));
+        assert_eq!(
+            intersect_countries([Some(&two_countries), Some(&country_set(&["DE"]))]),
+            Some(CountrySet::default())
+        );
     }
 }

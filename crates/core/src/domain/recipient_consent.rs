@@ -99,7 +99,7 @@ impl ConsentPeriod {
         };
         let is_over = |day: &Date| day.checked_add(span).is_ok_and(|end| end < today);
         // Months have different lengths, so subtracting the period gives a day that is only close to the last expired
-        // one.
+        // day.
         let mut last_expired = today.checked_sub(span).ok()?;
         while !is_over(&last_expired) {
             last_expired = last_expired.yesterday().ok()?;
@@ -144,7 +144,7 @@ pub struct ConsentRules {
     requires_date: bool,
     today: Date,
     /// The latest day whose consents have expired.
-    expired: Option<Date>,
+    last_expired_day: Option<Date>,
 }
 
 impl ConsentRules {
@@ -155,7 +155,8 @@ impl ConsentRules {
             [] => CONSENT_WORDS.map(str::to_owned).to_vec(),
             words => words.iter().map(|word| word.trim().to_lowercase()).collect(),
         };
-        Self { words, requires_date, today, expired: valid_for.and_then(|period| period.last_expired_day(today)) }
+        let last_expired_day = valid_for.and_then(|period| period.last_expired_day(today));
+        Self { words, requires_date, today, last_expired_day }
     }
 
     /// Whether an answer means consent.
@@ -184,9 +185,9 @@ impl ConsentRules {
         if !self.requires_date {
             return ConsentVerdict::Given;
         }
-        match (self.parse_day(at), self.expired) {
+        match (self.parse_day(at), self.last_expired_day) {
             (None, _) => ConsentVerdict::Undated,
-            (Some(day), Some(expired)) if day <= expired => ConsentVerdict::Expired,
+            (Some(day), Some(last_expired)) if day <= last_expired => ConsentVerdict::Expired,
             (Some(_), _) => ConsentVerdict::Given,
         }
     }
@@ -240,7 +241,7 @@ fn parse_day_digits(text: &[u8]) -> Option<Date> {
     };
     let parse_number = |digits: [u8; 4]| {
         let is_number = digits.iter().all(u8::is_ascii_digit);
-        is_number.then(|| digits.iter().fold(0_i16, |all, digit| all * 10 + i16::from(digit - b'0')))
+        is_number.then(|| digits.iter().fold(0_i16, |number, digit| number * 10 + i16::from(digit - b'0')))
     };
     Date::new(parse_number(year)?, i8::try_from(parse_number(month)?).ok()?, i8::try_from(parse_number(day)?).ok()?)
         .ok()

@@ -5,13 +5,13 @@
 
 use super::transliteration::keyboard_replacement;
 
-/// Septets of a single-part GSM-7 text.
+/// The maximum number of septets in a single-part GSM-7 text.
 const GSM_SINGLE: usize = 160;
-/// Septets in one part of a longer GSM-7 text; the rest is the header that joins the parts.
+/// The maximum number of septets in one part of a longer GSM-7 text; the rest is the header that joins the parts.
 const GSM_PART: usize = 153;
-/// UTF-16 units of a single-part UCS-2 text.
+/// The maximum number of UTF-16 units in a single-part UCS-2 text.
 const UCS_SINGLE: usize = 70;
-/// UTF-16 units in one part of a longer UCS-2 text.
+/// The maximum number of UTF-16 units in one part of a longer UCS-2 text.
 const UCS_PART: usize = 67;
 
 /// The alphabet of an SMS.
@@ -73,7 +73,7 @@ pub fn measure_sms(text: &str) -> SmsSize {
 
 /// Splits a text into parts in order; no character is split between two parts.
 ///
-/// Joined, the parts are the original text. Their number is the one that [`measure_sms`] counts.
+/// Joining the parts gives the original text. [`measure_sms`] counts the same number of parts.
 pub fn split_sms(text: &str) -> Vec<&str> {
     let SmsSize { encoding, units, parts: count } = measure_sms(text);
     let (capacity, width): (usize, fn(char) -> usize) = match encoding {
@@ -109,6 +109,7 @@ fn count_gsm_units(text: &str) -> Option<usize> {
 /// vectorize. `None` if a character is not in the GSM alphabet.
 fn count_ascii_units(text: &[u8]) -> Option<usize> {
     let mut units = text.len();
+    // In a chunk of this size, the count of doubled characters fits into a byte.
     for chunk in text.chunks(128) {
         let (mut doubled, mut foreign) = (0_u8, 0_u8);
         for &byte in chunk {
@@ -186,9 +187,9 @@ const ASCII_SEPTETS: [u8; 128] = {
 pub struct CostlyCharacters {
     /// The characters, ordered by code.
     pub characters: Vec<char>,
-    /// The parts of the text.
+    /// The number of parts of the text.
     pub parts: usize,
-    /// The parts of the text with other characters instead.
+    /// The number of parts if other characters replaced these.
     pub without: usize,
 }
 
@@ -197,7 +198,7 @@ const MAX_CHARACTERS: usize = 3;
 
 /// The characters that make a text need more parts: a few outside the GSM alphabet, or characters that count twice.
 ///
-/// `None` for a text that is written in another alphabet, or that does not need more parts because of them.
+/// `None` for a text in another alphabet, or if such characters do not increase the number of parts.
 pub fn find_costly_characters(text: &str) -> Option<CostlyCharacters> {
     let is_gsm_text = count_gsm_units(text).is_some();
     let is_cheap = |c: char| if is_gsm_text { count_septets(c) < 2 } else { count_septets(c) > 0 };
@@ -355,8 +356,8 @@ mod costly_tests {
             (format!("{latin}€"), vec![]),
             (latin, vec![]),
         ] {
-            let found = find_costly_characters(&text);
-            assert_eq!(found.map(|costly| costly.characters).unwrap_or_default(), costly, "{text}");
+            let actual = find_costly_characters(&text);
+            assert_eq!(actual.map(|costly| costly.characters).unwrap_or_default(), costly, "{text}");
         }
     }
 

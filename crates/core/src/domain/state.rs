@@ -21,7 +21,7 @@ pub const CANCELLED_EARLIER: &str = "cancelled earlier";
 /// The reason for a skipped row whose run expired.
 pub const EXPIRED: &str = "expired";
 
-/// The reason for a failed row if an earlier channel failed and the gateway never reported the last one.
+/// The reason for a failed row if an earlier channel failed and the gateway never reported the last channel.
 pub const FALLBACK_NOT_REPORTED: &str = "fallback not reported";
 
 /// The state of one row of a run.
@@ -255,7 +255,7 @@ mod tests {
         for (word, state) in RowState::STATE_WORDS.into_iter().zip(RowState::ALL) {
             assert_eq!(RowState::parse_states(word), [state]);
         }
-        let undelivered = RowState::parse_states(RowState::STATE_WORDS[14]);
+        let undelivered = RowState::parse_states(RowState::STATE_WORDS[RowState::ALL.len()]);
         assert!(undelivered.contains(&RowState::Failed) && undelivered.contains(&RowState::Planned));
         assert!(
             ![RowState::Delivered, RowState::Read, RowState::Skipped].iter().any(|state| undelivered.contains(state))

@@ -268,7 +268,7 @@ fn find_latin(table: &[(char, &'static str)], lower: char) -> &'static str {
 fn compose_letters(word: &str) -> Vec<char> {
     let mut letters: Vec<char> = Vec::with_capacity(word.len());
     for c in word.chars() {
-        let whole = match (letters.last(), c) {
+        let composed = match (letters.last(), c) {
             (Some('и'), '\u{306}') => 'й',
             (Some('И'), '\u{306}') => 'Й',
             (Some('і'), '\u{308}') => 'ї',
@@ -281,7 +281,7 @@ fn compose_letters(word: &str) -> Vec<char> {
             }
         };
         letters.pop();
-        letters.push(whole);
+        letters.push(composed);
     }
     letters
 }

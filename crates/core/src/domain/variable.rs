@@ -4,7 +4,7 @@
 
 /// Built-in variables, which have the same value for all recipients.
 pub const CAMPAIGN_VARIABLES: [&str; 2] = ["campaign", "today"];
-/// Variables that a recipient's text can also use.
+/// Built-in variables, which have a different value for each recipient.
 pub const ROW_VARIABLES: [&str; 2] = ["row", "recipient"];
 
 /// Words of the template language that are values.

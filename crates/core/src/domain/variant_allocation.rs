@@ -1,5 +1,5 @@
-//! Assignment of recipients to variants and to the holdout group. It uses a stable hash of the number, so that new
-//! recipients do not change the variants of others.
+//! Assignment of recipients to variants and to the holdout group. The assignment depends on a stable hash of the phone
+//! number, so new recipients do not change the variants of others.
 
 use sha2::{Digest, Sha256};
 
@@ -49,8 +49,8 @@ impl VariantAllocation {
 
     /// The index of the recipient's variant.
     pub fn assign_variant(&self, phone: Phone) -> usize {
-        let Some(whole) = self.ends.last().filter(|_| self.ends.len() > 1) else { return 0 };
-        let drawn = draw_number(&self.salt, phone, *whole);
+        let Some(total) = self.ends.last().filter(|_| self.ends.len() > 1) else { return 0 };
+        let drawn = draw_number(&self.salt, phone, *total);
         self.ends.iter().position(|end| drawn < *end).unwrap_or(0)
     }
 }

@@ -1,7 +1,7 @@
 //! Fixes: edits to a file that remove a finding.
 //!
-//! An edit is a fix only if it is the only possible one and cannot change who gets which message. All other remedies
-//! are only described, and a person decides.
+//! An edit is a fix only if no other correction is possible, and if it cannot change who gets which message. All other
+//! remedies are only described, and a person decides.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ pub struct Fix {
 
 /// The replacement of some bytes of a file.
 ///
-/// The text is never copied from the file, where it might be a secret.
+/// The new text is never copied from the file, because the file might contain secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FixEdit {
     /// The replaced bytes of the finding's source, on character boundaries; empty for an insertion.
@@ -72,10 +72,10 @@ impl Finding {
 }
 
 /// Whether the order of two edits would matter: they overlap, or one inserts at the start or end of the other.
-fn collide(one: &FixEdit, other: &FixEdit) -> bool {
-    let (first, second) = if one.span.start <= other.span.start { (one, other) } else { (other, one) };
+fn collide(edit: &FixEdit, other: &FixEdit) -> bool {
+    let (first, second) = if edit.span.start <= other.span.start { (edit, other) } else { (other, edit) };
     let touches = first.span.end == second.span.start && (first.span.is_empty() || second.span.is_empty());
-    first.span.end > second.span.start || touches || one.span.start == other.span.start
+    first.span.end > second.span.start || touches || edit.span.start == other.span.start
 }
 
 /// Applies fixes to a text. Returns the new text and the fixes that it contains, in the order of the text.

@@ -183,7 +183,8 @@ impl SourceLocation {
         (self.line_number(), start..=start + count_units(marked))
     }
 
-    /// The line and column of a byte of the source, from 1; `count` measures the column.
+    /// The line and column of a byte of the source, both from 1. `count` returns the length of the text before the byte
+    /// in its line.
     pub(crate) fn position_of(&self, at: usize, count: impl Fn(&str) -> usize) -> (usize, usize) {
         let before = self.source.text().get(..at).unwrap_or_default();
         let line = before.rsplit('\n').next().unwrap_or("").trim_start_matches('\u{feff}');

@@ -104,8 +104,8 @@ pub fn keep_digit_groups(text: &str) -> String {
     text.char_indices().map(keep).collect()
 }
 
-/// Wraps a text to fit beside a label of this width.
-fn wrap_text(text: &str, label: usize, columns: Option<usize>) -> String {
+/// Wraps a text to fit beside a label of this width. Without `columns`, the text is not wrapped.
+fn wrap_text(text: &str, label_width: usize, columns: Option<usize>) -> String {
     let Some(columns) = columns else { return text.to_owned() };
     // Every second part is quoted, unless a backtick is unpaired.
     let is_quoted = |at: usize| at % 2 == 1 && text.matches('`').count().is_multiple_of(2);
@@ -114,7 +114,7 @@ fn wrap_text(text: &str, label: usize, columns: Option<usize>) -> String {
         false => part.to_owned(),
     });
     let parts = parts.collect::<Vec<_>>().join("`");
-    let options = Options::new(columns.min(PROSE_WIDTH).saturating_sub(label).max(MIN_TEXT_WIDTH))
+    let options = Options::new(columns.min(PROSE_WIDTH).saturating_sub(label_width).max(MIN_TEXT_WIDTH))
         .break_words(false)
         .word_separator(WordSeparator::AsciiSpace)
         .word_splitter(WordSplitter::NoHyphenation)
@@ -130,9 +130,9 @@ fn render_finding(finding: &Finding, renderer: &Renderer, columns: Option<usize>
     };
     let path = finding.place.as_ref().map(|place| place.source.path().display().to_string());
     // The width of the label, such as `error[rule]: `.
-    let label = severity_word(finding.severity).len() + finding.rule.id.len() + 4;
+    let label_width = severity_word(finding.severity).len() + finding.rule.id.len() + 4;
     let title =
-        level.primary_title(wrap_text(&escape_to_one_line(&finding.message), label, columns)).id(finding.rule.id);
+        level.primary_title(wrap_text(&escape_to_one_line(&finding.message), label_width, columns)).id(finding.rule.id);
     let mut group = Group::with_title(title);
     let is_placed = path.is_some();
     if let Some((place, path)) = finding.place.as_ref().zip(path) {
@@ -142,8 +142,9 @@ fn render_finding(finding: &Finding, renderer: &Renderer, columns: Option<usize>
     }
     if let Some(help) = &finding.help {
         // The label ` = help: ` follows a margin as wide as the line number.
-        let number = finding.place.as_ref().map_or(0, |place| place.line_number().to_string().len());
-        group = group.element(Level::HELP.message(wrap_text(&escape_controls(help), number + 9, columns)));
+        let margin = finding.place.as_ref().map_or(0, |place| place.line_number().to_string().len());
+        group =
+            group.element(Level::HELP.message(wrap_text(&escape_controls(help), margin + " = help: ".len(), columns)));
     }
     let mut text = renderer.render(&[group]);
     if !is_placed {
@@ -183,7 +184,7 @@ pub fn severity_word(severity: Severity) -> &'static str {
     }
 }
 
-const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
+const SARIF_SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
 /// The findings of campaigns as a log of one run. A finding without a location is shown at the campaign file.
 ///
@@ -197,7 +198,7 @@ pub fn render_sarif(findings: &[(&Path, Finding)]) -> Value {
     }
     let results: Vec<Value> = findings.iter().map(|(file, finding)| result_json(file, finding, &rules)).collect();
     json!({
-        "$schema": SCHEMA,
+        "$schema": SARIF_SCHEMA,
         "version": "2.1.0",
         "runs": [{
             "tool": { "driver": {
@@ -306,7 +307,7 @@ fn format_command(file: &Path, finding: &Finding) -> String {
         Severity::Warning => "warning",
         Severity::Error => "error",
     };
-    let mut at = match &finding.place {
+    let mut properties = match &finding.place {
         Some(place) => format!(
             "file={},line={},col={}",
             escape_property(&place.source.path().display().to_string()),
@@ -315,9 +316,9 @@ fn format_command(file: &Path, finding: &Finding) -> String {
         ),
         None => format!("file={}", escape_property(&file.display().to_string())),
     };
-    at += &format!(",title={}", escape_property(finding.rule.id));
+    properties += &format!(",title={}", escape_property(finding.rule.id));
     let help = finding.help.as_ref().map(|help| format!("\nhelp: {help}")).unwrap_or_default();
-    format!("::{level} {at}::{}", escape_data(&format!("{}{help}", finding.message)))
+    format!("::{level} {properties}::{}", escape_data(&format!("{}{help}", finding.message)))
 }
 
 /// Escapes the message of a workflow command, which follows the second `::`.

@@ -17,6 +17,7 @@ const MIN_PHONE_DIGITS: usize = 9;
 /// The name that `typed` was probably meant to be, if one is similar enough.
 pub fn did_you_mean<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = typed.to_lowercase();
+    // One edit is allowed for every three letters, and at least one.
     names
         .into_iter()
         .map(|name| (strsim::damerau_levenshtein(&lower, &name.to_lowercase()), name))
@@ -152,20 +153,20 @@ pub fn mask_numbers(text: &str) -> String {
     masked + rest + cut
 }
 
-/// The end of the digits or of the date at the beginning of a text.
+/// The end of the digits or of the date at the beginning of a text. There can be up to two separators between digits.
 fn find_number_end(text: &str) -> usize {
     if let Some(date) = find_date_end(text) {
         return date;
     }
-    let (mut end, mut between) = (0, 0);
+    let (mut end, mut separators) = (0, 0);
     for (at, c) in text.char_indices() {
         if c.is_numeric() {
-            if between > 0 && find_date_end(&text[at..]).is_some() {
+            if separators > 0 && find_date_end(&text[at..]).is_some() {
                 return end;
             }
-            (end, between) = (at + c.len_utf8(), 0);
-        } else if between < 2 && (c.is_whitespace() || matches!(c, '-' | '.' | '(' | ')' | '/')) {
-            between += 1;
+            (end, separators) = (at + c.len_utf8(), 0);
+        } else if separators < 2 && (c.is_whitespace() || matches!(c, '-' | '.' | '(' | ')' | '/')) {
+            separators += 1;
         } else {
             break;
         }

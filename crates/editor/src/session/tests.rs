@@ -200,7 +200,7 @@ fn list_check_finding_moves_with_its_line() {
 }
 
 #[test]
-fn profiles_and_scenarios_are_checked_on_their_own() {
+fn profiles_and_scenarios_are_checked_without_a_campaign() {
     let mut editor = Editor::new();
     editor.open("gateways.yaml", "main:\n  base_url: x\n");
     editor.open("bad-day.yaml", "seed: 7\nspeed: fast\n");

@@ -1,5 +1,5 @@
 //! Runner of the tests in a campaign file, without the ledger. A test composes messages for a made-up recipient or
-//! random rows of the list, and compares them word by word with the expected ones.
+//! random rows of the list, and compares them word by word with the expected messages.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -113,7 +113,7 @@ pub fn run_given_test(
     if let Some(finding) = tested.check_time(test, &recipient.recipe) {
         return tested.result(test, TestOutcome::Failed, vec![finding]);
     }
-    let (mut findings, mut reported) = (Vec::new(), BTreeSet::new());
+    let (mut findings, mut reported_messages) = (Vec::new(), BTreeSet::new());
     let rows = recipient.rows(test.expect.skipped == Some(HOLDOUT), None);
     for row in &rows {
         let variant = row.arm.filter(|_| rows.len() > 1).and_then(|arm| tested.campaign.brief.variants.get(arm));
@@ -121,7 +121,7 @@ pub fn run_given_test(
         let failures = match run_row(tested, test, &recipient, row) {
             Ok(failures) => failures,
             Err(finding) => {
-                if reported.insert(finding.message.clone()) {
+                if reported_messages.insert(finding.message.clone()) {
                     findings.push(finding);
                 }
                 continue;
@@ -160,7 +160,7 @@ fn run_row(
     };
     require(&recipe.condition.iter().flat_map(|condition| condition.columns()).collect(), "`where` uses")?;
     let zone = tested.zone_column().and_then(|name| recipient.find_column(name));
-    let examined = recipient.with_record(row, |record| {
+    let judged = recipient.with_record(row, |record| {
         with_fate(tested, test, &mut recipe.composer(), record, zone, |fate, arm| {
             let used = arm.map(|arm| recipe.arms[arm].used_columns()).unwrap_or_default();
             let is_selected = !matches!(fate, RecipientFate::Skipped(reason) if reason != HOLDOUT && reason != EXPIRED);
@@ -168,7 +168,7 @@ fn run_row(
             (used, judge_fate(tested, test, &fate, true))
         })
     });
-    let (used, failures) = examined.map_err(|findings| {
+    let (used, failures) = judged.map_err(|findings| {
         let reason = findings.first().map_or("", |finding| finding.message.as_str());
         let message = prefix_test_name(test, &format!("the row of the recipient cannot be read: {reason}"));
         Finding::new(&rules::CAMPAIGN_TEST, message).at(locate_given())
@@ -313,9 +313,9 @@ impl TestedCampaign<'_> {
             let (row, first) = rows.first_key_value()?;
             let others = match rows.len() as u64 - 1 {
                 0 => String::new(),
-                more => {
-                    let fail = choose_plural(more, "fails", "fail");
-                    format!(" (and {} of {} {fail})", format_count(more, "more row"), chosen.len())
+                other_count => {
+                    let fail = choose_plural(other_count, "fails", "fail");
+                    format!(" (and {} of {} {fail})", format_count(other_count, "more row"), chosen.len())
                 }
             };
             let message = prefix_test_name(test, &format!("in row {row}, {}{others}", first.message));
@@ -364,12 +364,12 @@ fn with_fate<T>(
     };
     let ValidNumber { phone, .. } = composed.number;
     let arm = composed.arm;
-    let cell = zone.map(|column| record.fields.get(column).trim());
+    let zone_cell = zone.map(|column| record.fields.get(column).trim());
     let countries = tested.campaign.brief.allowed_countries(tested.profile);
     if countries.is_some_and(|countries| !countries.contains(find_country(phone))) {
         return inspect(RecipientFate::Skipped(COUNTRY), None);
     }
-    let fate = match test.at.and_then(|at| decide_by_time(tested, at, phone, cell)) {
+    let fate = match test.at.and_then(|at| decide_by_time(tested, at, phone, zone_cell)) {
         Some(fate) => fate,
         None if tested.campaign.brief.variant_allocation().is_held_out(phone)
             && matches!(test.subject, TestSubject::Given(_)) =>
@@ -385,13 +385,13 @@ fn with_fate<T>(
     inspect(fate, Some(arm))
 }
 
-/// The fate of a recipient who cannot get a message at this time. `None` if the message can be sent. `cell` is the time
-/// zone in the row of the recipient.
+/// The fate of a recipient who cannot get a message at this time. `None` if the message can be sent. `zone_cell` is the
+/// time zone in the recipient's row.
 fn decide_by_time(
     tested: &TestedCampaign<'_>,
     at: DateTime,
     phone: Phone,
-    cell: Option<&str>,
+    zone_cell: Option<&str>,
 ) -> Option<RecipientFate<'static>> {
     let campaign = tested.campaign;
     let moment: Timestamp = Occurrence::at_local_time(at, &campaign.home_zone())?.at;
@@ -399,7 +399,7 @@ fn decide_by_time(
         return Some(RecipientFate::Skipped(EXPIRED));
     }
     let zone = zone_of_number(phone, find_country(phone));
-    let windows = campaign.windows_for_recipient(tested.profile, zone, cell);
+    let windows = campaign.windows_for_recipient(tested.profile, zone, zone_cell);
     (!windows.are_open(moment)).then_some(RecipientFate::Waiting)
 }
 
@@ -559,10 +559,10 @@ fn hash_name(name: &str) -> u64 {
 
 /// A pseudorandom number for a row, the same in every run: the output function of SplitMix64.
 fn hash_row(seed: u64, row: u32) -> u64 {
-    let mut z = seed.wrapping_add(u64::from(row).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    let mut bits = seed.wrapping_add(u64::from(row).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
 }
 
 /// The maximum number of differences that are described.

@@ -21,7 +21,7 @@ pub struct ListColumn {
     pub header: String,
     /// The name in templates.
     pub name: String,
-    /// Whether the campaign uses it.
+    /// Whether the campaign uses the column.
     pub is_used: bool,
 }
 
@@ -67,9 +67,9 @@ impl EmptyUses {
         for ((arm, cell_use), rows) in &self.0 {
             let Some(place) = finders.get(*arm).and_then(|finder| finder.find_place(*cell_use)) else { continue };
             let message = (place.channel, place.key);
-            let same =
+            let is_same =
                 |entry: &&mut EmptyCells| entry.place.name == place.name && entry.place.text.name == place.text.name;
-            match cells.iter_mut().find(same) {
+            match cells.iter_mut().find(is_same) {
                 Some(entry) => {
                     entry.rows |= rows;
                     if !entry.messages.contains(&message) {
@@ -88,7 +88,8 @@ impl EmptyUses {
 
 /// The maximum number of distinct values that are kept for rows without an opt-out.
 const MAX_OTHER_VALUES: usize = 6;
-/// The maximum number of distinct values that are kept for opted-out rows. Few words mean an opt-out.
+/// The maximum number of distinct values that are kept for opted-out rows. More are not needed, because only a few
+/// words mean an opt-out.
 const MAX_OPT_OUT_VALUES: usize = 64;
 /// The maximum number of distinct cells of a column whose opt-out states are cached.
 const MAX_CACHED_STATES: usize = 1_024;
@@ -118,7 +119,7 @@ pub struct OptedOutCells {
 pub struct DistinctValues {
     /// The first values.
     pub values: BTreeSet<String>,
-    /// Whether there are more.
+    /// Whether the column has more values.
     pub has_more: bool,
 }
 
@@ -206,8 +207,8 @@ impl UnmatchedCells {
         let names = header.names().iter().chain(header.headers());
         let find_selector_column = |name: &String| {
             let reason = missing_text_reason(name);
-            let is_chosen_by = texts().any(|(_, text)| text.source.contains(&reason));
-            let index = header.find_column(name).filter(|_| is_chosen_by)?;
+            let selects_text = texts().any(|(_, text)| text.source.contains(&reason));
+            let index = header.find_column(name).filter(|_| selects_text)?;
             Some(SelectorColumn { index, name: name.clone(), reason, cells: BTreeSet::new() })
         };
         let mut columns: Vec<SelectorColumn> = Vec::new();

@@ -242,7 +242,7 @@ fn compile_arms(
     for arm in brief.list_arms() {
         match compile_messages(arm.content, &TemplateNames { vars: arm.vars.into_owned(), ..names.clone() }, load) {
             Ok(messages) => arms.push(messages),
-            Err(found) => problems.extend(found),
+            Err(arm_problems) => problems.extend(arm_problems),
         }
     }
     if problems.is_empty() {
@@ -447,15 +447,14 @@ impl Composer<'_> {
         let recipe = self.recipe;
         let cell = |column| recipe.cell_text(record.fields, column);
         if let Some(filter) = &mut self.filter
-            && !filter.matches(record.row, cell).map_err(|invalid| recipe.compose_failure(invalid))?
+            && !filter.matches(record.row, cell).map_err(|error| recipe.compose_failure(error))?
         {
             return Err(ComposeFailure { state: RowState::Skipped, reason: FILTERED.into(), problem: None });
         }
         let Recipe { phones, region, allocation, .. } = recipe;
         let number = phones.choose_number(record.fields, *region).map_err(ComposeFailure::from_reason)?;
         let arm = allocation.assign_variant(number.phone);
-        let message =
-            self.renderers[arm].render(record.row, cell).map_err(|invalid| recipe.compose_failure(invalid))?;
+        let message = self.renderers[arm].render(record.row, cell).map_err(|error| recipe.compose_failure(error))?;
         Ok(ComposedMessage { number, arm, message })
     }
 }

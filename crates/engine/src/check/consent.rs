@@ -99,12 +99,12 @@ impl ConsentFinder {
 
     /// Judges the consent of a row.
     pub fn judge(&self, fields: RecordFields<'_>, phone: Phone) -> ConsentVerdict {
-        let in_list = || {
+        let judge_list_cells = || {
             let [value, at, ..] = self.columns;
             let cell = |column: Option<usize>| column.map_or("", |column| fields.get(column));
             self.consents.rules.judge(ConsentCells { value: cell(value), at: cell(at), ..ConsentCells::default() })
         };
-        self.judge_number(phone).unwrap_or_else(in_list)
+        self.judge_number(phone).unwrap_or_else(judge_list_cells)
     }
 }
 
@@ -177,7 +177,10 @@ impl ConsentRegister {
 
     fn judge(&self, phone: Phone, rules: &ConsentRules) -> ConsentVerdict {
         match self.consents.get(&phone) {
-            Some(consent) if consent.is_yes => rules.judge_date(self.text(consent.cells[1])),
+            Some(consent) if consent.is_yes => {
+                let [_, at, ..] = consent.cells;
+                rules.judge_date(self.text(at))
+            }
             Some(_) | None => ConsentVerdict::Missing,
         }
     }

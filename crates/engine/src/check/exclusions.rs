@@ -122,7 +122,7 @@ pub type TextHash = [u8; 8];
 pub enum EarlierOutcome {
     /// The row has a message, or might have one.
     Sent,
-    /// `stop --for-good` cancelled it.
+    /// `stop --for-good` cancelled the row.
     Cancelled,
     /// No message was sent to the row.
     NotSent,
@@ -157,7 +157,7 @@ pub struct EarlierRun {
     pub rows: Vec<EarlierRow>,
     /// The numbers that have, or might have, a message of this run.
     pub sent: NumberSet,
-    /// The numbers that `stop --for-good` cancelled in it.
+    /// The numbers that `stop --for-good` cancelled in this run.
     pub cancelled: NumberSet,
 }
 
@@ -197,23 +197,23 @@ impl SentRows {
     pub fn compare_run(&mut self, mut run: EarlierRun, listed: &mut [CurrentRow]) {
         listed.sort_unstable_by_key(|listed| (listed.phone, listed.text));
         run.rows.sort_unstable_by_key(|earlier| (earlier.phone, earlier.text));
-        for number_rows in listed.chunk_by(|one, other| one.phone == other.phone) {
+        for number_rows in listed.chunk_by(|row, next| row.phone == next.phone) {
             let Some(phone) = number_rows.first().map(|listed| listed.phone) else { continue };
             let earlier = &run.rows[find_equal_range(&run.rows, |earlier| earlier.phone.cmp(&phone))];
             let has = |outcome| earlier.iter().any(|earlier| earlier.outcome == outcome);
             // The rows of these messages are unknown: the run was purged, or its copies are damaged.
-            let lost = UnlistedMessages {
+            let unlisted = UnlistedMessages {
                 sent: run.sent.contains(phone) && !has(EarlierOutcome::Sent),
                 cancelled: run.cancelled.contains(phone) && !has(EarlierOutcome::Cancelled),
             };
-            self.compare_number(earlier, number_rows, lost);
+            self.compare_number(earlier, number_rows, unlisted);
         }
     }
 
     /// Compares the listed rows of one phone number with an earlier run's rows of this number.
     fn compare_number(&mut self, earlier: &[EarlierRow], listed: &[CurrentRow], unlisted: UnlistedMessages) {
         let count_listed_rows = |text: TextHash| find_equal_range(listed, |listed| listed.text.cmp(&Some(text))).len();
-        let texts: Vec<&[EarlierRow]> = earlier.chunk_by(|one, other| one.text == other.text).collect();
+        let texts: Vec<&[EarlierRow]> = earlier.chunk_by(|row, next| row.text == next.text).collect();
         // An earlier row without a counterpart in the list was removed or changed. A changed row can be any listed row
         // without a counterpart.
         let is_gone = |outcome| {
@@ -223,24 +223,24 @@ impl SentRows {
         };
         let unclear = unlisted.sent || is_gone(EarlierOutcome::Sent);
         let cancelled = unlisted.cancelled || is_gone(EarlierOutcome::Cancelled);
-        for rows in listed.chunk_by(|one, other| one.text == other.text) {
+        for rows in listed.chunk_by(|row, next| row.text == next.text) {
             let text = rows.first().and_then(|listed| listed.text);
-            let same = text
+            let same_text = text
                 .map_or(&[][..], |text| &earlier[find_equal_range(earlier, |earlier| earlier.text.cmp(&Some(text)))]);
-            let has = |outcome| same.iter().any(|earlier| earlier.outcome == outcome);
+            let has = |outcome| same_text.iter().any(|earlier| earlier.outcome == outcome);
             // If more rows than before have this text, one of them can be a changed row.
-            let is_known = !same.is_empty() && rows.len() <= same.len();
-            let numbers = || rows.iter().map(|listed| listed.row.get());
-            self.compared.extend(numbers());
+            let is_known = !same_text.is_empty() && rows.len() <= same_text.len();
+            let row_numbers = || rows.iter().map(|listed| listed.row.get());
+            self.compared.extend(row_numbers());
             let is_accounted_for = is_known && !unlisted.sent && !unlisted.cancelled;
             if has(EarlierOutcome::Sent) {
-                self.sent.extend(numbers());
+                self.sent.extend(row_numbers());
             } else if has(EarlierOutcome::Cancelled) {
-                self.cancelled.extend(numbers());
+                self.cancelled.extend(row_numbers());
             } else if !is_accounted_for && unclear {
-                self.unclear.extend(numbers());
+                self.unclear.extend(row_numbers());
             } else if !is_accounted_for && cancelled {
-                self.cancelled.extend(numbers());
+                self.cancelled.extend(row_numbers());
             }
         }
     }

@@ -20,7 +20,7 @@ use campaign_manifest::{Campaign, CampaignBrief, VARIANT};
 /// The name of the column with the phone number.
 const PHONE: &str = "phone";
 /// The number of times that unknown names are added as columns: once for the texts, and once for names that are found
-/// only then.
+/// only after the first time.
 const MAX_ROUNDS: usize = 2;
 
 /// A recipient with the texts of a campaign, compiled for its row.
@@ -134,11 +134,11 @@ impl MadeUpRecipient {
             allocation.assign_variant(phone) == arm && allocation.is_held_out(phone) == must_be_held_out
         };
         let country = choose_country(self.brief.region, countries);
-        let find = |arm| example_mobile_numbers(country).find(|phone| is_for(arm, *phone));
+        let find_fitting_number = |arm| example_mobile_numbers(country).find(|phone| is_for(arm, *phone));
         // A variant without a share, or a campaign without a holdout group, has no such number.
-        let any = || example_mobile_numbers(country).next();
+        let any_number = || example_mobile_numbers(country).next();
         arms.into_iter()
-            .filter_map(|arm| Some((arm, find(arm).or_else(any)?)))
+            .filter_map(|arm| Some((arm, find_fitting_number(arm).or_else(any_number)?)))
             .map(|(arm, phone)| MadeUpRow { arm: Some(arm), phone: format!("+{phone}") })
             .collect()
     }
@@ -273,8 +273,9 @@ impl RowColumns {
                         headers.push(header.clone());
                     }
                 }
-                let named = brief.columns.iter().find(|(name, _)| name == PHONE).map(|(_, header)| header.as_str());
-                let phone = named.unwrap_or(PHONE);
+                let phone_header =
+                    brief.columns.iter().find(|(name, _)| name == PHONE).map(|(_, header)| header.as_str());
+                let phone = phone_header.unwrap_or(PHONE);
                 let column = headers.iter().position(|header| header == phone).unwrap_or_else(|| {
                     headers.push(phone.to_owned());
                     headers.len() - 1
@@ -284,8 +285,9 @@ impl RowColumns {
         };
         for (name, cell) in pairs {
             let in_list = header.and_then(|header| header.find_column(name));
-            let mapped = brief.columns.iter().find(|(known, _)| known == name).map_or(name, |(_, header)| header);
-            let position = columns.headers.iter().position(|known| known == mapped);
+            let mapped_header =
+                brief.columns.iter().find(|(known, _)| known == name).map_or(name, |(_, header)| header);
+            let position = columns.headers.iter().position(|column_header| column_header == mapped_header);
             let column = match (in_list.or(position), header) {
                 _ if name == PHONE => columns.phone_column,
                 (Some(column), _) => column,

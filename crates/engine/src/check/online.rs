@@ -21,7 +21,7 @@ pub type AccountAnswer =
 /// A sender name that is the same for all recipients.
 #[derive(Clone, Debug)]
 pub struct Signature {
-    /// The channel that uses it.
+    /// The channel that uses the name.
     pub channel: Channel,
     /// The name.
     pub name: String,
@@ -111,9 +111,9 @@ impl MessagePrices {
         cost: impl Fn(ChannelPrices, MessageSize) -> Amount,
     ) -> Amount {
         let mut sum = Amount::default();
-        for (size, sized) in by_size {
+        for (size, rows_of_size) in by_size {
             let Some(variant) = self.0.get(size.arm) else { continue };
-            let chosen = sized & rows;
+            let chosen = rows_of_size & rows;
             let mut others = chosen.len();
             for (country, prices) in &variant.by_country {
                 let messages = countries.rows_in(*country).map_or(0, |rows| rows.intersection_len(&chosen));
@@ -158,13 +158,13 @@ impl VariantPrices {
 impl ChannelPrices {
     fn from_channels(priced: &[(Channel, &MessagePrice)], country: Option<Region>) -> Self {
         let mut prices = Self::default();
-        for (place, (channel, price)) in priced.iter().enumerate() {
+        for (index, (channel, price)) in priced.iter().enumerate() {
             let price = price.for_country(country);
             if channel.facts().billed_by_part {
                 prices.sms_part = price;
             } else {
                 prices.other = prices.other.max(price);
-                if place == 0 {
+                if index == 0 {
                     prices.first = Some(price);
                 }
             }
@@ -221,9 +221,9 @@ pub struct AccountTerms<'a> {
     pub verified: &'a [String],
     /// The location of the API key.
     pub key: &'a str,
-    /// The command that shows its balance.
+    /// The command that shows the account's balance.
     pub balance: &'a str,
-    /// The command that shows its sender names.
+    /// The command that shows the account's sender names.
     pub senders: &'a str,
 }
 
@@ -252,14 +252,12 @@ pub fn check_account(
                 .filter_map(|signature| rules::check_sender_name(signature, &named_senders, account))
                 .collect()
         }
-        Err(unanswered) => vec![rules::unknown_account_data_finding("the sender names are", unanswered, account)],
+        Err(failure) => vec![rules::unknown_account_data_finding("the sender names are", failure, account)],
     };
     match (balance, cost) {
         (Ok(balance), Cost::AtMost(cost)) => findings.extend(rules::check_balance(balance, *cost)),
         (Ok(_), Cost::Unknown(_)) => {}
-        (Err(unanswered), _) => {
-            findings.push(rules::unknown_account_data_finding("the balance is", unanswered, account))
-        }
+        (Err(failure), _) => findings.push(rules::unknown_account_data_finding("the balance is", failure, account)),
     }
     findings
 }

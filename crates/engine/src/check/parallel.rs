@@ -111,7 +111,7 @@ mod tests {
     proptest! {
         #[test]
         fn results_keep_the_order_of_the_pieces(workers in 0_usize..5, pieces: Vec<u32>, stop in 0_usize..50) {
-            let mut left = pieces.iter().copied();
+            let mut remaining = pieces.iter().copied();
             let mut results_seen = Vec::new();
             let work = |state: &mut u64, piece: u32| u64::from(piece) + *state;
             let consume = |result| {
@@ -119,8 +119,8 @@ mod tests {
                 if results_seen.len() > stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             };
             match workers {
-                0 => process_sequentially(|| left.next(), || 1, work, consume),
-                _ => process_in_order(workers, || left.next(), || 1, work, consume),
+                0 => process_sequentially(|| remaining.next(), || 1, work, consume),
+                _ => process_in_order(workers, || remaining.next(), || 1, work, consume),
             }
             let expected: Vec<u64> = pieces.iter().take(stop + 1).map(|&piece| u64::from(piece) + 1).collect();
             prop_assert_eq!(results_seen, expected);

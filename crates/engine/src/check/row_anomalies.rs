@@ -1,6 +1,7 @@
 //! Messages that a survey finds unusual, alone or compared with other messages of the list.
 //!
-//! - Anomalies in single messages: placeholder cells, mistyped words, and conditions that do not mean what they say.
+//! - Anomalies in single messages: placeholder cells, mistyped words, and cells that a condition or loop does not
+//!   treat as its author probably expected.
 //! - The shapes of messages, for choosing samples, and duplicates whose messages differ.
 //!
 //! Each row is examined once. Everything that all rows have in common is prepared beforehand, so ordinary rows cost
@@ -235,6 +236,7 @@ pub(super) fn find_cell_anomaly(cell: &str) -> Option<(RowAnomaly, &str)> {
 
 /// The anomaly in a cell with these kinds of bytes, if there is one, and the affected word.
 fn find_anomaly_in(cell: &str, kinds: ByteKinds) -> Option<(RowAnomaly, &str)> {
+    // The markers begin with these bytes. 0xe2 is the first byte of a dash.
     if matches!(
         cell.as_bytes().first(),
         Some(b'N' | b'n' | b'u' | b'U' | b'#' | b'(' | b'<' | b'[' | b'\\' | b'-' | b'?' | 0xe2)
@@ -287,10 +289,10 @@ fn is_near_match(cell: &str, text: &str) -> bool {
         && (cell.eq_ignore_ascii_case(text) || !cell.is_ascii() && cell.to_lowercase() == text.to_lowercase())
 }
 
-/// Adds the anomalies of a row to those found so far, and keeps the first example of each.
-pub(super) fn add_anomalies(found: &mut AnomalyRowsByColumn, row: Row, anomalies: Vec<FoundAnomaly>) {
+/// Adds the anomalies of a row to `anomaly_rows`, and keeps the first example of each.
+pub(super) fn add_anomalies(anomaly_rows: &mut AnomalyRowsByColumn, row: Row, anomalies: Vec<FoundAnomaly>) {
     for (column, anomaly, example) in anomalies {
-        let entry = found.entry((column, anomaly)).or_default();
+        let entry = anomaly_rows.entry((column, anomaly)).or_default();
         if entry.rows.is_empty() {
             entry.example = example.into();
         }
@@ -333,10 +335,10 @@ impl MessageShapes {
     ///
     /// If `limit` rows cannot show all of these, the picked rows show as many as possible.
     pub fn pick_samples(&self, rows: &RoaringBitmap, limit: usize) -> Vec<Row> {
-        let firsts = self.0.iter().filter_map(|(shape, shaped)| Some((*shape, (shaped & rows).min()?)));
-        let mut left: Vec<(MessageShape, u32)> = firsts.collect();
+        let first_rows = self.0.iter().filter_map(|(shape, shape_rows)| Some((*shape, (shape_rows & rows).min()?)));
+        let mut remaining: Vec<(MessageShape, u32)> = first_rows.collect();
         let mut all_branches: BTreeMap<usize, u64> = BTreeMap::new();
-        for (MessageShape { arm, branches }, _) in &left {
+        for (MessageShape { arm, branches }, _) in &remaining {
             *all_branches.entry(*arm).or_default() |= branches;
         }
         // For each variant, the branches that the samples show as taken and as not taken.
@@ -352,14 +354,15 @@ impl MessageShapes {
                     }
                 }
             };
-            let best = left.iter().enumerate().max_by_key(|(_, (shape, row))| (gain(shape), std::cmp::Reverse(*row)));
-            let Some((at, (shape, row))) = best.filter(|(_, (shape, _))| gain(shape) > 0) else { break };
+            let best =
+                remaining.iter().enumerate().max_by_key(|(_, (shape, row))| (gain(shape), std::cmp::Reverse(*row)));
+            let Some((index, (shape, row))) = best.filter(|(_, (shape, _))| gain(shape) > 0) else { break };
             let MessageShape { arm, branches } = *shape;
             let all = all_branches.get(&arm).copied().unwrap_or_default();
             let (taken_branches, passed_branches) = shown_branches.entry(arm).or_default();
             (*taken_branches, *passed_branches) = (*taken_branches | branches, *passed_branches | all & !branches);
             samples.push(Row::new(*row));
-            left.remove(at);
+            remaining.remove(index);
         }
         samples.sort_unstable();
         samples
@@ -474,12 +477,13 @@ mod message_comparison_tests {
 
     #[test]
     fn duplicate_differs_if_its_number_gets_another_message() {
-        let [one, two] = ["+380501234567", "+380501234568"].map(|number| parse_phone_number(number, None).unwrap());
+        let [first, second] =
+            ["+380501234567", "+380501234568"].map(|number| parse_phone_number(number, None).unwrap());
         let mut repeated = RepeatedNumbers::default();
-        repeated.add_sent_message(one, 7);
-        repeated.add_skipped_row(Row::new(3), one, 7);
-        repeated.add_skipped_row(Row::new(4), one, 8);
-        repeated.add_skipped_row(Row::new(5), two, 8);
+        repeated.add_sent_message(first, 7);
+        repeated.add_skipped_row(Row::new(3), first, 7);
+        repeated.add_skipped_row(Row::new(4), first, 8);
+        repeated.add_skipped_row(Row::new(5), second, 8);
         assert_eq!(repeated.differing.iter().collect::<Vec<_>>(), [4]);
     }
 }

@@ -86,8 +86,8 @@ pub struct Survey {
     pub differing_duplicates: RoaringBitmap,
     /// The planned rows whose cells record an opt-out, by column.
     pub opted_out: Vec<OptedOutCells>,
-    /// The rows with consents without a readable date, of recipients who would get a message with one. Rows of the
-    /// consent file if the campaign has one, or else of the list.
+    /// The rows whose consents have no readable date, but whose recipients would get a message with a readable date.
+    /// They are rows of the consent file if the campaign has one, or else of the list.
     pub undated_consents: RoaringBitmap,
     /// The number of recipients that a new edition for all recipients would have.
     pub all_recipients: u64,
@@ -189,7 +189,7 @@ impl Survey {
 
     /// The number of billed parts of the messages for `rows`.
     pub fn count_parts(&self, rows: &RoaringBitmap) -> u64 {
-        self.by_size.iter().map(|(size, sized)| size.billed_parts() * sized.intersection_len(rows)).sum()
+        self.by_size.iter().map(|(size, size_rows)| size.billed_parts() * size_rows.intersection_len(rows)).sum()
     }
 }
 
@@ -320,25 +320,25 @@ type ExaminedRecord = Result<SendableRecord, ComposeFailure>;
 /// A record with a message.
 struct SendableRecord {
     phone: Phone,
-    /// The index of its variant.
+    /// The index of the message's variant.
     arm: usize,
-    /// The parts of its SMS; 0 without SMS.
+    /// The parts of the message's SMS; 0 without SMS.
     sms_parts: u32,
-    /// The characters that make its SMS longer.
+    /// The characters that make the SMS longer.
     costly: Option<CostlyCharacters>,
-    /// Whether its number cannot be reached by any of its channels.
+    /// Whether no channel of the message can reach the number.
     landline: bool,
-    /// The empty cells that its message shows.
+    /// The empty cells that the message shows.
     empty: Vec<EmptyCellUse>,
-    /// The branches of conditions that it takes.
+    /// The branches of conditions that the message takes, one bit each.
     branches: u64,
     /// The anomalies of the row.
     anomalies: Vec<FoundAnomaly>,
-    /// The hash of its message.
+    /// The hash of the message.
     hash: u64,
-    /// Whether its recipient is in the holdout group.
+    /// Whether the recipient is in the holdout group.
     is_held_out: bool,
-    /// The consent of its recipient.
+    /// The consent of the recipient.
     consent: ConsentVerdict,
 }
 
@@ -346,9 +346,8 @@ struct SendableRecord {
 struct SurveyTally {
     recipients: u64,
     rows: RoaringBitmap,
-    seen: SeenNumbers,
-    /// The number of planned rows of each phone number. Used only if caps apply and a number can
-    /// get several messages.
+    seen_numbers: SeenNumbers,
+    /// The number of planned rows of each phone number. Used only if caps apply and a number can get several messages.
     messages: FxHashMap<Phone, u32>,
     /// Like `messages`, but for a new round to all recipients.
     messages_again: FxHashMap<Phone, u32>,
@@ -367,7 +366,7 @@ struct SurveyTally {
     shapes: MessageShapes,
     countries: RecipientCountries,
     local_zones: LocalZones,
-    finder: CountryFinder,
+    country_finder: CountryFinder,
     examples: Vec<ExampleMessage>,
     /// The first row with the number of an earlier row.
     repeated: Option<(Row, Phone)>,
@@ -412,15 +411,15 @@ impl SurveyTally {
         let needs_consent = inputs.consents.is_some_and(Consents::is_required);
         let consent = if needs_consent { consent } else { ConsentVerdict::Given };
         let allows_duplicates = inputs.brief.duplicates == DuplicatePolicy::Allow;
-        let is_repeated = !allows_duplicates && !self.seen.insert(phone);
-        let country = self.finder.find_country(phone);
+        let is_repeated = !allows_duplicates && !self.seen_numbers.insert(phone);
+        let country = self.country_finder.find_country(phone);
         let planned = self.messages.get(&phone).copied().unwrap_or_default();
         let reason = inputs.excluded.find_skip_reason(Some(row), phone, country, consent, planned);
         let counts_messages = allows_duplicates && !inputs.excluded.capped.is_empty();
         if !is_repeated && !is_held_out {
             let planned = self.messages_again.get(&phone).copied().unwrap_or_default();
-            let find_again = || inputs.excluded.find_skip_reason(None, phone, country, consent, planned);
-            if (reason.is_none() && !counts_messages) || find_again().is_none() {
+            let find_reason_in_new_round = || inputs.excluded.find_skip_reason(None, phone, country, consent, planned);
+            if (reason.is_none() && !counts_messages) || find_reason_in_new_round().is_none() {
                 self.all_recipients += 1;
                 if counts_messages {
                     *self.messages_again.entry(phone).or_default() += 1;

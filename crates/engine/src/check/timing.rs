@@ -86,10 +86,10 @@ fn group_messages(
     zones: &RecipientZones,
     messages: u64,
 ) -> Vec<MessageGroup> {
-    let mut left = messages;
+    let mut remaining = messages;
     let zone_groups = zones.clocks.iter().map(|(clocks, rows)| {
-        let messages = left.min(*rows);
-        left -= messages;
+        let messages = remaining.min(*rows);
+        remaining -= messages;
         let windows = campaign.windows_for_recipient(profile, clocks.country, clocks.cell.as_deref());
         MessageGroup { windows, messages }
     });
@@ -164,7 +164,7 @@ fn check_run(timed: &TimedCampaign<'_>, now: Timestamp) -> Vec<Finding> {
 fn check_schedule(timed: &TimedCampaign<'_>, schedule: &Schedule, now: Timestamp) -> Vec<Finding> {
     let runs = timed.limits.forecast_schedule(schedule, now);
     if runs.is_empty() {
-        let past = schedule.timing.single_time().and_then(|once| Occurrence::at_local_time(once, &schedule.zone));
+        let past = schedule.timing.single_time().and_then(|time| Occurrence::at_local_time(time, &schedule.zone));
         let never = past.and_then(|past| rules::check_past_run(timed, &past));
         return never.into_iter().chain([rules::schedule_over_finding(timed)]).collect();
     }
@@ -186,6 +186,7 @@ pub fn zone_of_number(phone: Phone, country: Option<Region>) -> Option<&'static 
 
 /// The area code of a number that begins with +1.
 fn area_code(phone: Phone) -> Option<u16> {
+    // After +1, the number has ten digits, and the first three of them are the area code.
     let digits = phone.to_u64();
     (digits / 10_000_000_000 == 1).then_some((digits / 10_000_000 % 1_000) as u16)
 }
@@ -194,15 +195,15 @@ fn area_code(phone: Phone) -> Option<u16> {
 #[derive(Clone, Debug, Default)]
 pub struct LocalZones {
     rows: BTreeMap<&'static str, RoaringBitmap>,
-    /// The zones of countries and area codes.
-    known: FxHashMap<(Option<Region>, Option<u16>), Option<&'static str>>,
+    /// The zones of countries and area codes that were looked up.
+    cache: FxHashMap<(Option<Region>, Option<u16>), Option<&'static str>>,
 }
 
 impl LocalZones {
     /// Adds a row to the time zone that its phone number indicates. Returns this time zone.
     pub(super) fn add_row(&mut self, row: Row, phone: Phone, country: Option<Region>) -> Option<&'static str> {
-        let known = self.known.entry((country, area_code(phone)));
-        let zone = *known.or_insert_with(|| zone_of_number(phone, country));
+        let cached = self.cache.entry((country, area_code(phone)));
+        let zone = *cached.or_insert_with(|| zone_of_number(phone, country));
         if let Some(zone) = zone {
             self.rows.entry(zone).or_default().insert(row.get());
         }
@@ -239,7 +240,7 @@ pub struct RecipientZones {
     /// The rows of each zone whose name has an inverted sign, such as `Etc/GMT-2` for UTC+2.
     pub inverted: BTreeMap<InvertedZone, RoaringBitmap>,
     /// The valid zones, by cell.
-    known: BTreeMap<String, KnownZone>,
+    valid_zones: BTreeMap<String, KnownZone>,
 }
 
 /// The time zones of a row that a window depends on.
@@ -263,13 +264,13 @@ struct KnownZone {
 impl RecipientZones {
     /// Counts a row by two time zones: the zone of its phone number and the zone in its cell.
     pub(super) fn count_row(&mut self, country: Option<&'static str>, cell: Option<&str>) {
-        let cell = cell.and_then(|cell| self.known.get(cell)).map(|zone| zone.name.clone());
+        let cell = cell.and_then(|cell| self.valid_zones.get(cell)).map(|zone| zone.name.clone());
         *self.clocks.entry(RowClocks { country, cell }).or_default() += 1;
     }
 
     /// Records a row's cell, and whether its time zone is unknown or inverted.
     pub(super) fn add_cell(&mut self, row: Row, cell: &str) {
-        if !self.known.contains_key(cell) {
+        if !self.valid_zones.contains_key(cell) {
             let Ok(zone) = TimeZone::get(cell) else {
                 self.unknown.insert(row.get());
                 if self.examples.len() < MAX_EXAMPLES {
@@ -278,9 +279,9 @@ impl RecipientZones {
                 return;
             };
             let name = zone.iana_name().unwrap_or(cell).to_owned();
-            self.known.insert(cell.to_owned(), KnownZone { name, inverted: InvertedZone::from_name(cell) });
+            self.valid_zones.insert(cell.to_owned(), KnownZone { name, inverted: InvertedZone::from_name(cell) });
         }
-        if let Some(KnownZone { inverted: Some(zone), .. }) = self.known.get(cell) {
+        if let Some(KnownZone { inverted: Some(zone), .. }) = self.valid_zones.get(cell) {
             self.inverted.entry(zone.clone()).or_default().insert(row.get());
         }
     }

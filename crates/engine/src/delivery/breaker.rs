@@ -9,8 +9,8 @@ use campaign_gateway::{GatewayReply, Signal, StopCause};
 /// The share of rejected operations counts only after this many answers, and the share of opt-outs only after this many
 /// sent messages.
 const MIN_ANSWERS: u64 = 200;
-/// A run whose messages the gateway has never accepted stops after this many first messages are rejected with the same
-/// text.
+/// If the gateway has not accepted any message of a run yet, the run stops when this many first messages are rejected
+/// with the same text.
 const MAX_FIRST_REJECTIONS: u32 = 4;
 
 /// The bounds of a campaign's `stop_after`.
@@ -31,8 +31,8 @@ pub struct BreakerLimits {
 }
 
 impl BreakerLimits {
-    /// A stop if too many recipients opted out because of the run. A run that has sent only a few messages is never
-    /// stopped for this reason.
+    /// Returns a stop if too many recipients opted out because of the run. A run that has sent only a few messages is
+    /// never stopped for this reason.
     pub(super) fn check_opt_outs(&self, opted_out: u64, sent: u64) -> Option<Stop> {
         let share = self.opted_out?;
         (sent >= MIN_ANSWERS && opted_out > 0 && opted_out as f64 >= share * sent as f64).then(|| {
@@ -55,23 +55,34 @@ pub(super) struct Breaker {
     envelopes: u64,
     /// The number of consecutive envelopes in doubt.
     doubtful: u32,
-    /// The error of the last rejection, and the number of consecutive rejections with this error.
-    same_error: (String, u32),
+    /// The error of the last rejection.
+    last_error: String,
+    /// The number of consecutive rejections with `last_error`.
+    same_error_count: u32,
     answers: u64,
     rejected: u64,
-    /// Whether a first rejection says nothing about later messages: the gateway has accepted a message, or all messages
-    /// are resends.
+    /// Whether the limit for rejected first messages does not apply: the gateway has accepted a message, or all
+    /// messages are resends.
     is_proven: bool,
 }
 
 impl Breaker {
-    /// Creates a breaker. `is_proven` means that a first rejection says nothing about later messages, because the
+    /// Creates a breaker. `is_proven` means that the limit for rejected first messages does not apply, because the
     /// gateway has already accepted a message, or because all messages are resends.
     pub(super) fn new(limits: BreakerLimits, is_proven: bool) -> Self {
-        Self { limits, envelopes: 0, doubtful: 0, same_error: (String::new(), 0), answers: 0, rejected: 0, is_proven }
+        Self {
+            limits,
+            envelopes: 0,
+            doubtful: 0,
+            last_error: String::new(),
+            same_error_count: 0,
+            answers: 0,
+            rejected: 0,
+            is_proven,
+        }
     }
 
-    /// Whether first rejections can still stop the run.
+    /// Whether rejected first messages can still stop the run.
     pub(super) fn is_unproven(&self) -> bool {
         !self.is_proven && !self.limits.keep_going
     }
@@ -115,8 +126,8 @@ impl Breaker {
         if self.limits.keep_going {
             return None;
         }
-        if rejected == inquiries && self.is_unproven() && self.same_error.1 >= MAX_FIRST_REJECTIONS {
-            let messages = self.same_error.1;
+        if rejected == inquiries && self.is_unproven() && self.same_error_count >= MAX_FIRST_REJECTIONS {
+            let messages = self.same_error_count;
             let reason = format!("the gateway queued the first {messages} messages, then reported them as `REJECTED`");
             return Some(rejection_stop(&reason));
         }
@@ -138,14 +149,15 @@ impl Breaker {
         match rejection {
             None => {
                 self.is_proven = true;
-                self.same_error.1 = 0;
+                self.same_error_count = 0;
             }
             Some(error) => {
                 self.rejected += 1;
-                if self.same_error.0 != error {
-                    self.same_error = (error.to_owned(), 0);
+                if self.last_error != error {
+                    self.last_error = error.to_owned();
+                    self.same_error_count = 0;
                 }
-                self.same_error.1 += 1;
+                self.same_error_count += 1;
             }
         }
     }
@@ -187,8 +199,8 @@ impl Breaker {
         if self.limits.keep_going {
             return None;
         }
-        let (error, in_a_row) = &self.same_error;
-        if is_warming_up && self.is_unproven() && *in_a_row >= MAX_FIRST_REJECTIONS {
+        let (error, in_a_row) = (&self.last_error, self.same_error_count);
+        if is_warming_up && self.is_unproven() && in_a_row >= MAX_FIRST_REJECTIONS {
             return Some(rejection_stop(&format!(
                 "{in_a_row} messages in a row were rejected with `{error}` during the warm-up"
             )));
@@ -197,9 +209,9 @@ impl Breaker {
     }
 
     fn check_rejection_limits(&self) -> Option<Stop> {
-        let (error, in_a_row) = &self.same_error;
-        if *in_a_row >= self.limits.same_error_in_a_row {
-            let in_a_row = u64::from(*in_a_row);
+        let (error, in_a_row) = (&self.last_error, self.same_error_count);
+        if in_a_row >= self.limits.same_error_in_a_row {
+            let in_a_row = u64::from(in_a_row);
             let (messages, were) = (format_count(in_a_row, "message"), choose_plural(in_a_row, "was", "were"));
             let reason = format!("{messages} in a row {were} rejected with `{error}`");
             return Some(rejection_stop(&reason));
@@ -299,9 +311,9 @@ mod tests {
         assert!(breaker.observe(&accepted(4), false).is_some(), "60 of 200");
         let mut strict = Breaker::new(BreakerLimits { rejected: 0.0, ..limits() }, false);
         assert!((0..6).all(|_| strict.observe(&accepted(49), false).is_none()), "nothing was rejected");
-        let mut one = accepted(49);
-        one.outcomes[7] = OperationOutcome::Rejected { error: "No route".into() };
-        assert!(strict.observe(&one, false).is_some());
+        let mut one_rejected = accepted(49);
+        one_rejected.outcomes[7] = OperationOutcome::Rejected { error: "No route".into() };
+        assert!(strict.observe(&one_rejected, false).is_some());
     }
 
     #[test]
@@ -317,14 +329,14 @@ mod tests {
 
     #[test]
     fn four_identical_first_rejections_stop_an_unproven_run() {
-        let one = rejected(1, "Error in Alpha-name");
-        let stops = |limits: BreakerLimits, proven| {
+        let rejection = rejected(1, "Error in Alpha-name");
+        let stopping_reply = |limits: BreakerLimits, proven| {
             let mut breaker = Breaker::new(limits, proven);
-            (1..10).find(|_| breaker.observe(&one, true).is_some())
+            (1..10).find(|_| breaker.observe(&rejection, true).is_some())
         };
-        assert_eq!(stops(limits(), false), Some(4));
-        assert_eq!(stops(limits(), true), None, "other messages were accepted before");
-        assert_eq!(stops(BreakerLimits { keep_going: true, ..limits() }, false), None);
+        assert_eq!(stopping_reply(limits(), false), Some(4));
+        assert_eq!(stopping_reply(limits(), true), None, "other messages were accepted before");
+        assert_eq!(stopping_reply(BreakerLimits { keep_going: true, ..limits() }, false), None);
         let mut proven = Breaker::new(limits(), false);
         assert_eq!(proven.observe(&accepted(1), true), None);
         assert_eq!(proven.observe(&rejected(5, "No route"), true), None, "one was accepted");
@@ -348,14 +360,14 @@ mod tests {
         assert_eq!(observe(BreakerLimits { keep_going: true, ..limits() }, 5), None);
         assert!(observe(BreakerLimits { same_error_in_a_row: 4, ..limits() }, 4).is_some());
         let mut single = Breaker::new(limits(), false);
-        let stops = (1..10).find(|_| {
+        let stopping_message = (1..10).find(|_| {
             assert_eq!(
                 single.observe(&GatewayReply { outcomes: queued.outcomes[..1].to_vec(), ..queued.clone() }, true),
                 None
             );
             single.observe_late_rejections(1, 1).is_some()
         });
-        assert_eq!(stops, Some(4));
+        assert_eq!(stopping_message, Some(4));
     }
 
     #[test]

@@ -28,7 +28,7 @@ use campaign_ledger::{
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// The reason for the stop of a run whose sending window never opens.
 pub const NEVER_OPENS: &str = "the sending window does not open within a year";
-/// The wait after which a missing answer is announced to a waiting person.
+/// The wait after which an attended run announces that an answer is missing.
 const SILENCE_LIMIT: Duration = Duration::from_secs(3);
 /// The maximum time that the engine waits for pending records after a second signal.
 const EXIT_LIMIT: Duration = Duration::from_millis(250);
@@ -79,7 +79,7 @@ struct Engine {
     is_expired: bool,
     interrupt: watch::Receiver<Interrupt>,
     began: Instant,
-    /// The time when a missing answer is announced to the waiting operator.
+    /// The time when an attended run announces that an answer is missing.
     silent_until: Option<Instant>,
     /// Whether the inquiry about the first messages was announced.
     is_inquiry_announced: bool,
@@ -195,7 +195,7 @@ impl Engine {
             return;
         }
         let (ledger, run) = (self.submitter.context.ledger.as_ref(), self.options.lease.run);
-        match self.reported.count_new(ledger, run).await {
+        match self.reported.count_new_rejections(ledger, run).await {
             Ok(0) => {}
             Ok(rejected) => {
                 if let Some(halt) = self.control.observe_reported_rejections(rejected) {
@@ -281,21 +281,21 @@ impl Engine {
 
     /// Puts back the operations within the bound, and separately the operations beyond it. If no operation is within
     /// the bound, the run can pause, stop or end.
-    fn split_at_bound(&mut self, envelope: Envelope, is_piece: bool, fits: usize, bound: &Bound) {
+    fn split_at_bound(&mut self, envelope: Envelope, is_piece: bool, fit_count: usize, bound: &Bound) {
         let mut operations = envelope.into_operations();
         self.tally.shift_state(RowState::Sending, RowState::Planned, operations.len());
-        let rest = operations.split_off(fits.min(operations.len()));
+        let rest = operations.split_off(fit_count.min(operations.len()));
         for operations in [operations, rest].into_iter().filter(|operations| !operations.is_empty()) {
             self.in_flight.put_back(ResendBatch { operations, is_piece });
         }
         let is_alone = self.in_flight.is_empty();
         let postponed = self.postpone_to_opening(bound);
         // Envelopes in flight can still make room for messages today.
-        if postponed.is_none() && fits == 0 && is_alone {
+        if postponed.is_none() && fit_count == 0 && is_alone {
             self.is_expired = true;
             return;
         }
-        match self.control.apply_bound(fits, is_alone, postponed.as_ref().unwrap_or(bound), self.began.elapsed()) {
+        match self.control.apply_bound(fit_count, is_alone, postponed.as_ref().unwrap_or(bound), self.began.elapsed()) {
             BoundEffect::Continue => {}
             BoundEffect::Wait { reason, time } => self.announce_pause(reason, time, AfterWait::NEXT),
             BoundEffect::Stop(halt) => self.recall_waiting(halt),
@@ -321,6 +321,7 @@ impl Engine {
         self.in_flight.put_back(ResendBatch { operations, is_piece });
     }
 
+    /// Counts a recorded result, and carries out its follow-ups. Stops the run if the result could not be recorded.
     async fn handle_recorded(&mut self, record: EnvelopeResult, recorded: Result<(), LedgerError>) {
         let EnvelopeResult { number, envelope, is_piece, reply, is_withdrawn } = record;
         if let Err(error) = recorded {
@@ -379,8 +380,8 @@ impl Engine {
     /// Asks for the status of queued messages, and records late rejections.
     async fn ask_about_queued(&mut self, number: u32, queued: &[QueuedMessage], deadline: Instant) -> Result<(), Stop> {
         if !std::mem::replace(&mut self.is_inquiry_announced, true) {
-            let at_most = deadline.saturating_duration_since(Instant::now()).as_secs_f64().ceil();
-            let at_most = Duration::from_secs(at_most as u64);
+            let seconds = deadline.saturating_duration_since(Instant::now()).as_secs_f64().ceil();
+            let at_most = Duration::from_secs(seconds as u64);
             self.submitter.emit(DeliveryEvent::Asking { at_most });
         }
         let result = tokio::select! {
@@ -513,24 +514,26 @@ impl Engine {
     fn put_back_unexpired(&mut self, envelope: Envelope, is_piece: bool, at: Timestamp) {
         let mut operations = envelope.into_operations();
         self.tally.shift_state(RowState::Sending, RowState::Planned, operations.len());
-        let ends = operations.iter().filter_map(|operation| operation.leave_before).filter(|by| *by <= at).min();
-        operations.retain(|operation| operation.leave_before.is_none_or(|by| by > at));
-        if let Some((passes, ends)) = self.submitter.context.passes.as_ref().zip(ends) {
-            passes.hours.note_closing(ends);
+        let passed_deadline =
+            operations.iter().filter_map(|operation| operation.leave_before).filter(|deadline| *deadline <= at).min();
+        operations.retain(|operation| operation.leave_before.is_none_or(|deadline| deadline > at));
+        if let Some((passes, closing)) = self.submitter.context.passes.as_ref().zip(passed_deadline) {
+            passes.hours.note_closing(closing);
         }
         if !operations.is_empty() {
             self.in_flight.put_back(ResendBatch { operations, is_piece });
         }
     }
 
-    /// Waits until skipped rows can be sent, and starts another pass, or records a stop if the run may not wait.
-    /// Returns false if nothing more is to be sent: no rows are left, the limit is reached, or the sending deadline
+    /// Waits until skipped rows can be sent, and starts another pass. Records a stop if the run must not wait.
+    ///
+    /// Returns false if nothing is left to send: no rows are planned, the limit is reached, or the sending deadline
     /// comes before the next opening.
     async fn begin_next_pass(&mut self) -> bool {
         let Some(passes) = self.submitter.context.passes.clone() else { return false };
-        let left = self.tally.counts().get(RowState::Planned);
-        let sent = self.planned.saturating_sub(left);
-        if left == 0 || passes.limit.is_some_and(|limit| sent >= limit) {
+        let remaining = self.tally.counts().get(RowState::Planned);
+        let sent = self.planned.saturating_sub(remaining);
+        if remaining == 0 || passes.limit.is_some_and(|limit| sent >= limit) {
             return false;
         }
         match passes.hours.take_next_check() {

@@ -25,11 +25,11 @@ use campaign_ledger::RowSpan;
 
 /// The maximum number of rendered groups that wait for the engine. A group contains at most the rows of one chunk.
 const READ_AHEAD: usize = 4;
-/// The read-ahead for rows drawn in shards: other workers should draw rows that would wait here for long.
+/// The read-ahead for rows drawn in shards. It is small, so that other workers can draw rows that would wait here.
 const SHARD_READ_AHEAD: usize = 1;
 
-/// A group of operations, or the stop that ends the feed. An empty group ends a shard: earlier rows do not wait for
-/// later rows.
+/// A group of operations, or the stop that ends the feed. An empty group marks the end of a shard, so that its rows do
+/// not wait for rows of the next shard.
 type OperationGroup = Result<Vec<EncodedOperation>, Stop>;
 
 /// A feed of rendered operations, in groups.
@@ -70,7 +70,7 @@ impl Feed {
                 let (shard_operations, rest) =
                     operations.into_iter().partition(|operation| rows.contains(operation.row));
                 operations = rest;
-                // An empty group ends a shard, even if no row of it is sent.
+                // An empty group ends a shard, even if none of its rows is sent.
                 for group in [shard_operations, Vec::new()] {
                     if sender.send(Ok(group)).await.is_err() {
                         return;
@@ -91,7 +91,7 @@ pub struct SendSelection {
     pub rows: Option<RowSet>,
     /// The maximum number of rows.
     pub limit: Option<u64>,
-    /// The hashes of the messages of resent rows. These messages must not have changed.
+    /// The hashes of the recorded messages of resent rows. If a message has changed, the run stops.
     pub digests: HashMap<Row, [u8; 8]>,
     /// Rows with the identifiers of a retry order.
     pub renumbered: Vec<(RoaringBitmap, IdRange)>,
@@ -109,7 +109,7 @@ impl SendSelection {
         Self::default().with_snapshot(snapshot)
     }
 
-    /// Makes the same selection among the rows that are not settled in `snapshot`.
+    /// Returns the same selection, restricted to rows that are not settled in `snapshot`.
     pub fn with_snapshot(self, snapshot: &Snapshot) -> Self {
         let Snapshot { settled, digests, renumbered, .. } = snapshot;
         let (settled, digests, renumbered) = (settled.clone(), digests.clone(), renumbered.clone());
@@ -186,13 +186,13 @@ pub fn start_shard_feed<R: Read + Send + 'static>(
                     return drop(sender.blocking_send(Err(stop)));
                 }
                 // The runtime is shutting down, or drawing panicked. `spawn_feed` reports the panic to the engine.
-                Err(ended) => std::panic::resume_unwind(Box::new(ended)),
+                Err(join_error) => std::panic::resume_unwind(Box::new(join_error)),
             };
-            let drawn = draws_ahead.then(&draw);
+            let next_draw = draws_ahead.then(&draw);
             if producer.render_groups(Some(rows)).is_break() || sender.blocking_send(Ok(Vec::new())).is_err() {
                 return;
             }
-            next = drawn.unwrap_or_else(&draw);
+            next = next_draw.unwrap_or_else(&draw);
         }
     })
 }
@@ -215,8 +215,8 @@ struct Producer<R> {
     prepared: CompiledCampaign<R>,
     ids: IdRange,
     selection: SendSelection,
-    /// The remaining number of rows.
-    left: u64,
+    /// The number of rows that may still be sent.
+    remaining: u64,
     /// The last chunk that was read, if it extends beyond the requested rows.
     unfinished_chunk: Option<Arc<Chunk>>,
     sender: mpsc::Sender<OperationGroup>,
@@ -229,8 +229,8 @@ impl<R: Read + Send> Producer<R> {
         selection: SendSelection,
         sender: mpsc::Sender<OperationGroup>,
     ) -> Self {
-        let left = selection.limit.unwrap_or(u64::MAX);
-        Self { prepared, ids, selection, left, unfinished_chunk: None, sender }
+        let remaining = selection.limit.unwrap_or(u64::MAX);
+        Self { prepared, ids, selection, remaining, unfinished_chunk: None, sender }
     }
 
     /// Renders `rows`, or all rows, and passes the operations to the engine in groups. `rows` must follow the rows of
@@ -239,7 +239,7 @@ impl<R: Read + Send> Producer<R> {
     /// Breaks if rendering must end: the engine accepts no more operations, the limit is reached, earlier rows are due,
     /// or the feed failed.
     fn render_groups(&mut self, rows: Option<RowSpan>) -> ControlFlow<()> {
-        let Self { prepared, ids, selection, left, unfinished_chunk, sender } = self;
+        let Self { prepared, ids, selection, remaining, unfinished_chunk, sender } = self;
         let (CompiledCampaign { reader, recipe, .. }, ids) = (prepared, *ids);
         let forms: Vec<OperationForm> =
             recipe.text_sources().map(|sources| OperationForm::from_content(&sources)).collect();
@@ -262,13 +262,13 @@ impl<R: Read + Send> Producer<R> {
                 };
                 let Some(RowSpan { first, last }) = rows else { return Some(chunk) };
                 let row_of = |record: Option<RecordRef<'_>>| record.map_or(Row::HEADER, |record| record.row);
-                let (begins, ends) =
+                let (chunk_first, chunk_last) =
                     (row_of(chunk.get(0)), row_of(chunk.len().checked_sub(1).and_then(|end| chunk.get(end))));
-                if ends > last {
+                if chunk_last > last {
                     is_past_last = true;
                     *unfinished_chunk = Some(Arc::clone(&chunk));
                 }
-                if ends >= first && begins <= last {
+                if chunk_last >= first && chunk_first <= last {
                     return Some(chunk);
                 }
             }
@@ -277,7 +277,7 @@ impl<R: Read + Send> Producer<R> {
         let is_wanted = |row: Row| rows.is_none_or(|rows| rows.contains(row)) && selection.is_selected(row);
         let encode = |composer: &mut Composer<'_>, chunk: Arc<Chunk>| -> Result<Vec<EncodedOperation>, Stop> {
             let chosen = chunk.iter().filter(|record| is_wanted(record.row));
-            let encode = |record: RecordRef<'_>| {
+            let encode_selected = |record: RecordRef<'_>| {
                 let ids = selection.ids_for(record.row, ids);
                 let operation = encode_record(composer, &forms, ids, selection.prices.as_ref(), record)?;
                 let operation = match &selection.hours {
@@ -291,19 +291,19 @@ impl<R: Read + Send> Producer<R> {
                 let repeats = selection.had_message(operation.row);
                 Ok(Some(selection.add_hook(operation).with_repeats(repeats)))
             };
-            chosen.map(encode).filter_map(Result::transpose).collect()
+            chosen.map(encode_selected).filter_map(Result::transpose).collect()
         };
         let send_group = |operations: Result<Vec<EncodedOperation>, Stop>| {
             let operations = operations.and_then(|mut operations| {
-                operations.truncate(usize::try_from(*left).unwrap_or(usize::MAX));
+                operations.truncate(usize::try_from(*remaining).unwrap_or(usize::MAX));
                 // Variants can have different kinds, but an envelope has only one, so operations are grouped by kind.
                 operations.sort_by_key(|operation| operation.kind);
-                *left -= operations.len() as u64;
+                *remaining -= operations.len() as u64;
                 check_unchanged(&selection.digests, &operations).map(|()| operations)
             });
             // Rows that could not be sent before might be due now, and they come before the following rows.
             let is_due = selection.hours.as_ref().is_some_and(|hours| hours.is_due());
-            is_over = operations.is_err() || *left == 0 || is_due;
+            is_over = operations.is_err() || *remaining == 0 || is_due;
             if operations.as_ref().is_ok_and(Vec::is_empty) {
                 return if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
             }

@@ -136,11 +136,17 @@ impl FlowControl {
         Halt { reason, is_first }
     }
 
-    /// Applies a bound that allows only the first `fits` operations of an envelope. `is_alone` means that no other
+    /// Applies a bound that allows only the first `fit_count` operations of an envelope. `is_alone` means that no other
     /// envelope is in flight, so a rejection cannot make room.
-    pub(super) fn apply_bound(&mut self, fits: usize, is_alone: bool, bound: &Bound, now: Duration) -> BoundEffect {
+    pub(super) fn apply_bound(
+        &mut self,
+        fit_count: usize,
+        is_alone: bool,
+        bound: &Bound,
+        now: Duration,
+    ) -> BoundEffect {
         self.is_bounded = true;
-        if fits > 0 || !is_alone {
+        if fit_count > 0 || !is_alone {
             return BoundEffect::Continue;
         }
         match bound {
@@ -310,7 +316,7 @@ pub(super) fn describe_bound(bound: &Bound) -> String {
     }
 }
 
-/// The sizes of the warm-up envelopes.
+/// The numbers of operations in the warm-up envelopes.
 const STEPS: [usize; 4] = [1, 5, 20, 50];
 
 /// The maximum number of further single operations after the first one is rejected.
@@ -321,14 +327,14 @@ const MAX_SINGLES: usize = 3;
 pub(super) struct WarmUp {
     largest: usize,
     step: usize,
-    /// The number of single operations that can still follow a rejected one.
-    further: usize,
+    /// The number of single operations that can still follow a rejected single operation.
+    singles_left: usize,
 }
 
 impl WarmUp {
     /// A warm-up that ends with envelopes of `largest` operations.
     pub(super) fn new(largest: usize) -> Self {
-        Self { largest: largest.max(1), step: 0, further: MAX_SINGLES }
+        Self { largest: largest.max(1), step: 0, singles_left: MAX_SINGLES }
     }
 
     /// The maximum number of operations in the next envelope.
@@ -352,12 +358,12 @@ impl WarmUp {
     /// Returns to single operations after a rejection, if another single operation is allowed. Returns whether it is
     /// allowed.
     pub(super) fn return_to_singles(&mut self) -> bool {
-        let more = self.further > 0;
-        if more {
-            self.further -= 1;
+        let is_allowed = self.singles_left > 0;
+        if is_allowed {
+            self.singles_left -= 1;
             self.step = 0;
         }
-        more
+        is_allowed
     }
 
     /// Takes the next step after an answer, skipping steps that would not enlarge the envelopes.
@@ -466,6 +472,7 @@ mod tests {
         let again = |is_piece| FollowUp::Resend(ResendBatch { operations: envelope(0..1).into_operations(), is_piece });
         let stop = |reason: &str| FollowUp::Stop(Halt { reason: reason.into(), is_first: true });
         let seven = Duration::from_secs(7);
+        // The index of the signal in `all_signals`, the argument of `outcome`, and the expected follow-ups.
         let table: [(usize, usize, Vec<FollowUp>); 12] = [
             (0, 0, vec![]),
             (1, 0, vec![warn("odd")]),
@@ -680,7 +687,7 @@ mod warm_up_tests {
     }
 
     #[test]
-    fn rejected_first_operation_is_followed_by_at_most_three() {
+    fn rejected_first_operation_allows_three_more_singles() {
         let mut warm_up = WarmUp::new(100);
         let sizes: Vec<usize> = (0..6).map(|_| (warm_up.batch_size(), warm_up.allow_single()).0).collect();
         assert_eq!(sizes, [1, 1, 1, 1, 5, 20]);

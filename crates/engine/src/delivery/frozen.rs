@@ -70,7 +70,7 @@ impl FrozenInputs {
         serde_json::from_slice(bytes)
     }
 
-    /// The stored form of the frozen inputs.
+    /// Returns the stored form of the frozen inputs.
     ///
     /// # Errors
     /// If a path is not valid text.
@@ -97,7 +97,8 @@ impl FrozenInputs {
         includes: &[(String, String)],
     ) -> Vec<&'static str> {
         let CampaignBrief { content, vars, variants, .. } = &self.brief;
-        let differ = |tables| filter_includes(&self.includes, tables) != filter_includes(includes, tables);
+        let differ =
+            |wants_tables| filter_includes(&self.includes, wants_tables) != filter_includes(includes, wants_tables);
         let parts = [
             ("`vars`", *vars != current.vars),
             ("`data`", differ(true)),
@@ -162,7 +163,8 @@ impl FrozenInputs {
         note(*exclude != current.exclude, "`recipients.exclude`");
         note(*countries != current.countries, "`countries`");
         note(*vars != current.vars, "`vars`");
-        let differ = |tables| filter_includes(&self.includes, tables) != filter_includes(includes, tables);
+        let differ =
+            |wants_tables| filter_includes(&self.includes, wants_tables) != filter_includes(includes, wants_tables);
         note(*tables != current.tables || differ(true), "`data`");
         note(*content != current.content || differ(false), CHANGED_TEXTS);
         note(*variants != current.variants, "`variants`");
@@ -180,7 +182,7 @@ fn filter_includes(includes: &[(String, String)], wants_tables: bool) -> Vec<&(S
     includes.iter().filter(|(name, _)| LookupTable::is_source_name(name) == wants_tables).collect()
 }
 
-/// Compiles the frozen texts of a run for a list.
+/// Compiles the frozen texts of a run for a list, given as its reader and its path. The path is used in messages.
 ///
 /// # Errors
 /// If the texts do not fit the list, or the list has problems.
@@ -212,14 +214,17 @@ fn compile_brief<R: Read>(
 impl FrozenInputs {
     fn with_texts<T>(&self, compile: impl FnOnce(TextInputs<'_>) -> T) -> T {
         let mut load = |name: &str| {
-            let found = self.includes.iter().find(|(include, _)| include == name);
-            found
+            let entry = self.includes.iter().find(|(include, _)| include == name);
+            entry
                 .map(|(_, source)| source.clone())
                 .ok_or_else(|| format!("the stored inputs do not contain the template `{name}`"))
         };
         compile(TextInputs { places: None, trims_cells: self.trims_cells, load: &mut load })
     }
 }
+
+/// The size of the read buffer of a list.
+const LIST_BUFFER_BYTES: usize = 1 << 16;
 
 /// The frozen copies of a run, which a start reads and compiles once.
 #[derive(Debug)]
@@ -241,7 +246,7 @@ impl FrozenRun {
         Ok(Self { inputs: FrozenInputs::from_copies(&copies)?, copies, texts: TextCache::default() })
     }
 
-    /// Whether the hash of the copied list equals the hash in the frozen inputs. Blocks while it reads the list.
+    /// Reads the copied list, and returns whether its hash equals the hash in the frozen inputs. Blocks.
     pub fn is_list_intact(&self) -> bool {
         let hashed = self.copies.open_list().and_then(|list| Tee::new(list, None::<Sink>).finish());
         hashed.is_ok_and(|sha256| sha256 == self.inputs.recipients_sha256)
@@ -254,7 +259,7 @@ impl FrozenRun {
     pub fn open_list(&self) -> Result<CompiledCampaign<BufReader<ListReader>>, LedgerError> {
         let Self { inputs, copies, texts } = self;
         let list = copies.open_list().map_err(|error| copies.unreadable_error(error))?;
-        let list = BufReader::with_capacity(1 << 16, list);
+        let list = BufReader::with_capacity(LIST_BUFFER_BYTES, list);
         let compiled = inputs.with_texts(|sources| {
             texts.prepare_campaign(&inputs.brief, list, copies.place().as_ref(), sources, &inputs.today)
         });
@@ -305,7 +310,7 @@ pub fn for_each_text_hash<R: Read + Send>(
     read_error.map_or(Ok(()), Err)
 }
 
-/// The hash of the text of a row. `None` if the row has no message.
+/// Hashes the text of a row. Returns `None` if the row has no message.
 fn hash_text(composer: &mut Composer<'_>, forms: &[OperationForm], record: RecordRef<'_>) -> Option<TextHash> {
     let ComposedMessage { number: ValidNumber { phone, .. }, arm, message } = composer.compose(record).ok()?;
     // Each run gives a row a different identifier, so the hash uses an identifier that no message has.
@@ -352,8 +357,8 @@ mod tests {
     fn old_frozen_copies_are_read_and_keep_their_format() {
         let frozen: FrozenInputs = serde_json::from_str(FIRST).unwrap();
         assert_eq!(frozen.brief.region.map(|region| region.to_string()).as_deref(), Some("UA"));
-        let form: serde_json::Value = serde_json::from_str(FIRST).unwrap();
-        assert_eq!(serde_json::to_value(&frozen).unwrap(), form);
+        let stored: serde_json::Value = serde_json::from_str(FIRST).unwrap();
+        assert_eq!(serde_json::to_value(&frozen).unwrap(), stored);
         let international: FrozenInputs = serde_json::from_str(&FIRST.replace("\"UA\"", "null")).unwrap();
         assert_eq!((international.brief.region, international.trims_cells), (None, false));
     }

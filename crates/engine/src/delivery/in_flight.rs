@@ -17,6 +17,7 @@ use campaign_ledger::LedgerError;
 /// A returned envelope, with its result.
 pub(super) struct ReturnedEnvelope {
     pub(super) envelope: Envelope,
+    /// Whether the envelope is part of an envelope that was split.
     pub(super) is_piece: bool,
     pub(super) submission: Result<SubmissionEnd, LedgerError>,
 }
@@ -139,8 +140,8 @@ impl InFlight {
     /// Keeps unsent operations for the next envelopes, in the order of the list.
     pub(super) fn put_back(&mut self, resend: ResendBatch) {
         let first_row = |batch: &ResendBatch| batch.operations.first().map(|operation| operation.row);
-        let place = self.resends.partition_point(|waiting| first_row(waiting) < first_row(&resend));
-        self.resends.insert(place, resend);
+        let index = self.resends.partition_point(|waiting| first_row(waiting) < first_row(&resend));
+        self.resends.insert(index, resend);
     }
 
     /// Recalls waiting envelopes.
@@ -174,11 +175,12 @@ impl InFlight {
         }
     }
 
+    /// Adds a group from the feed to the ready operations. An empty group ends a shard, and `None` ends the feed.
     fn add_group(&mut self, group: Option<Result<Vec<EncodedOperation>, Stop>>) -> FlightEvent {
         match group {
             Some(Ok(operations)) if operations.is_empty() => {
-                let rest = self.ready.len() - self.shard_sizes.iter().sum::<usize>();
-                self.shard_sizes.extend((rest > 0).then_some(rest));
+                let shard_size = self.ready.len() - self.shard_sizes.iter().sum::<usize>();
+                self.shard_sizes.extend((shard_size > 0).then_some(shard_size));
             }
             Some(Ok(operations)) => self.ready.extend(operations),
             Some(Err(stop)) => return FlightEvent::Failed(stop),

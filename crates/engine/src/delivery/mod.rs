@@ -1,4 +1,4 @@
-//! The sending engine, which keeps the promise never to send a message twice.
+//! Sending engine, which sends the messages of a run and never sends a message twice.
 //!
 //! The engine records an intent before each envelope and an outcome after it, respects the rate limit, warms up, and
 //! stops rather than guessing. It emits [`DeliveryEvent`]s and does not know who displays them. This file contains its
@@ -31,7 +31,7 @@ pub use frozen::{
     CHANGED_TEXTS, FrozenInputs, FrozenRun, compile_frozen, compile_without_condition, for_each_text_hash,
 };
 pub use reconcile::{
-    MAX_STAY, MessageInDoubt, MessagesInDoubt, RECONCILE_WAITS, Reconciler, Reconciliation, denial_wait,
+    MAX_RECONCILE_TIME, MessageInDoubt, MessagesInDoubt, RECONCILE_WAITS, Reconciler, Reconciliation, denial_wait,
 };
 pub use sending_hours::{
     Departure, FeedFactory, FeedFuture, SendingHours, SendingPasses, SendingRules, WallClock, ZoneSource,
@@ -73,7 +73,7 @@ pub struct SendContext {
     pub late_opt_outs: Option<Arc<dyn LateOptOuts>>,
 }
 
-/// The given numbers that opted out, or the reason why they are unknown.
+/// A future that returns those of the given numbers that opted out, or the reason why the opt-outs are unknown.
 pub type OptedOutFuture<'a> = Pin<Box<dyn Future<Output = Result<Vec<Phone>, String>> + Send + 'a>>;
 
 /// Opt-outs outside the ledger that can change while a run is being sent.
@@ -106,8 +106,8 @@ pub struct SendOptions {
     pub timeout: Duration,
     /// The limits at which the circuit breaker stops the run.
     pub limits: BreakerLimits,
-    /// Whether the gateway has already accepted messages of the run, or these are resends. Then a first rejection says
-    /// nothing about later messages.
+    /// Whether the gateway has already accepted messages of the run, or all messages are resends. Then the limit for
+    /// rejected first messages does not apply.
     pub proven: bool,
     /// The time for asking about the first messages of an asynchronous run. Zero in a rehearsal.
     pub first_messages: Duration,
@@ -129,9 +129,9 @@ pub struct RunOptOuts {
     pub run: String,
     /// The scope of such opt-outs.
     pub scope: OptOutScope,
-    /// The gateways that they apply to.
+    /// The gateways to which such opt-outs apply.
     pub reach: OptOutReach,
-    /// The clock for their time.
+    /// The clock that dates such opt-outs.
     pub clock: fn() -> Timestamp,
 }
 
@@ -201,7 +201,7 @@ pub enum DeliveryEvent {
     },
     /// The gateway is asked about the first messages before more are sent.
     Asking {
-        /// The maximum time.
+        /// The maximum time that this takes.
         at_most: Duration,
     },
     /// The run begins no more envelopes, and waits for those in flight.
@@ -210,7 +210,7 @@ pub enum DeliveryEvent {
         reason: String,
         /// Operations in flight.
         in_flight: usize,
-        /// The maximum time.
+        /// The maximum time to wait for them.
         at_most: Duration,
     },
 }
@@ -275,7 +275,7 @@ mod fixtures {
     use campaign_core::domain::{MessageId, OperationKind, OperationOutcome, Phone, Row};
     use campaign_gateway::{EncodedOperation, Envelope};
 
-    /// Returns one of the five outcomes.
+    /// One of the five outcomes: 0 accepted, 1 queued, 2 rejected, 3 not sent, 4 in doubt.
     pub(super) fn outcome(kind: usize) -> OperationOutcome {
         let reason = || Arc::from("?");
         match kind {

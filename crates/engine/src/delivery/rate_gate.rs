@@ -23,10 +23,10 @@ use campaign_ledger::{halve_share, recover_share};
 
 /// The maximum catch-up in microseconds: timers tick in milliseconds, and a commit takes a few.
 const MAX_CATCH_UP: u32 = 20_000;
-/// The targeted share of the rate. In every window of at least a second, the catch-up fits into the rest, because
-/// `TARGET_SHARE * (1 s + MAX_CATCH_UP)` is less than a second.
+/// The share of the rate that the gate aims for. In every window of at least a second, the catch-up fits into the rest,
+/// because `TARGET_SHARE * (1 s + MAX_CATCH_UP)` is less than a second.
 const TARGET_SHARE: f64 = 0.98;
-/// The maximum payment in microseconds, so that a long turn uses the current rate each minute.
+/// The maximum payment in microseconds. A longer wait is paid in parts, so that each part uses the current rate.
 const MINUTE: u32 = 60_000_000;
 
 /// A gate that spreads envelopes evenly at a rate.
@@ -45,7 +45,7 @@ struct RateCredit {
     paid: u64,
 }
 
-/// The clock of the runtime, which tests pause, from an instant on.
+/// The clock of the runtime, which tests can pause. It measures the time since an instant.
 struct RuntimeClock(Instant);
 
 /// The share of the rate to which the gate last slowed down, and when.

@@ -31,7 +31,7 @@ pub struct Reconciler<'a> {
     /// The account and its rate limit.
     pub allowance: Allowance,
     /// The maximum number of operations in an envelope.
-    pub most: usize,
+    pub max_batch: usize,
     /// The wall clock.
     pub clock: fn() -> Timestamp,
 }
@@ -90,14 +90,16 @@ impl MessagesInDoubt {
                     // A later attempt replaces the previous one. An attempt might have waited a long time before it was
                     // sent, so the time of its outcome is used if known.
                     let since = envelope.settled.as_ref().map_or(envelope.begun_at, |(at, _)| *at);
-                    rows.insert(sent.row, ((envelope.envelope, envelope.chain(sent)), since));
+                    rows.insert(sent.row, (envelope.envelope, envelope.chain(sent), since));
                 }
             }
         }
-        let build_doubt = |(row, ((envelope, chain), since))| {
+        let build_doubt = |(row, (envelope, chain, since))| {
             let events = states.events();
-            let about = events.for_row(row).iter().filter(|event| event.envelope == envelope);
-            let not_found = about.into_iter().any(|event| matches!(event.change, RowChange::NotFound { .. }));
+            let not_found = events
+                .for_row(row)
+                .iter()
+                .any(|event| event.envelope == envelope && matches!(event.change, RowChange::NotFound { .. }));
             let id = run.message_id(row, events.find_order(row, envelope))?;
             // Answers about an earlier attempt say nothing about this attempt.
             let inquiry = inquiries.remove(&row).filter(|inquiry| inquiry.envelope == envelope);
@@ -133,7 +135,7 @@ impl Reconciler<'_> {
         deadline: Instant,
     ) -> Result<Reconciliation, LedgerError> {
         let mut reconciliation = Reconciliation::default();
-        let mut left = Vec::new();
+        let mut unsettled = Vec::new();
         let mut rows = std::mem::take(&mut doubts.rows).into_iter().peekable();
         while rows.peek().is_some() && !reconciliation.lost {
             let mut group: Vec<MessageInDoubt> = rows.by_ref().take(self.group_size(deadline)).collect();
@@ -143,19 +145,19 @@ impl Reconciler<'_> {
             if let Some((trust, answers)) = answers {
                 self.store_answers(&mut group, trust, &answers, &mut reconciliation).await?;
             }
-            left.append(&mut group);
+            unsettled.append(&mut group);
             if !in_time {
                 break;
             }
         }
-        left.extend(rows);
-        doubts.rows = left;
+        unsettled.extend(rows);
+        doubts.rows = unsettled;
         Ok(reconciliation)
     }
 
     fn status_inquiry(&self) -> StatusInquiry<'_> {
-        let Self { ledger, gateway, run, ref allowance, most, .. } = *self;
-        StatusInquiry { ledger, gateway, run, allowance, most }
+        let Self { ledger, gateway, run, ref allowance, max_batch, .. } = *self;
+        StatusInquiry { ledger, gateway, run, allowance, max_batch }
     }
 
     /// The size of a group, chosen so that little of the rate is reserved but unused at `deadline`.
@@ -163,7 +165,7 @@ impl Reconciler<'_> {
         let seconds = deadline.saturating_duration_since(Instant::now()).as_secs_f64();
         let max = self.allowance.rate.map_or(MAX_INQUIRIES, |rate| (seconds * rate) as usize);
         // Each group includes the probe and the reference. A group has at least one row.
-        max.min(MAX_INQUIRIES).min(self.most).saturating_sub(2).max(1)
+        max.min(MAX_INQUIRIES).min(self.max_batch).saturating_sub(2).max(1)
     }
 
     /// Stores the answers about a group. Settled rows are removed from the group.
@@ -176,7 +178,7 @@ impl Reconciler<'_> {
     ) -> Result<(), LedgerError> {
         let (now, patience) = ((self.clock)(), denial_wait(self.run.endpoint, self.run.lag));
         let (mut inquiries, mut events) = (Vec::new(), Vec::new());
-        let (mut left, mut receipts) = (Vec::new(), Vec::new());
+        let (mut unsettled, mut receipts) = (Vec::new(), Vec::new());
         for (mut doubt, answer) in std::mem::take(group).into_iter().zip(answers) {
             receipts.extend(self.build_receipt(&doubt, answer).filter(|_| trust != StatusTrust::Blind));
             let (inquiry, change) = evaluate_answer(&doubt, trust, answer, patience, now);
@@ -195,10 +197,10 @@ impl Reconciler<'_> {
                 events.push(NewRowEvent { row: doubt.row, envelope: doubt.envelope, change });
             }
             if !settled {
-                left.push(doubt);
+                unsettled.push(doubt);
             }
         }
-        *group = left;
+        *group = unsettled;
         self.ledger.update_runs(vec![self.run.key], RunUpdate::Inquiries(inquiries)).await?;
         failpoint::pass("inquiries.kept");
         if self.ledger.update_rows(self.lease, RowUpdate::Events(events)).await? == Ownership::Lost {
@@ -254,10 +256,10 @@ impl Reconciliation {
     }
 }
 
-/// The waits after the end of a run before its rows in doubt are asked about.
+/// The waits after the end of a run before each inquiry about its rows in doubt.
 pub const RECONCILE_WAITS: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(4), Duration::from_secs(15)];
-/// The maximum time that a run waits for its rows in doubt.
-pub const MAX_STAY: Duration = Duration::from_secs(30);
+/// The maximum time that a finished run spends on reconciling its rows in doubt.
+pub const MAX_RECONCILE_TIME: Duration = Duration::from_secs(30);
 
 /// The maximum number of inquiries about a row.
 const MAX_ROW_INQUIRIES: u32 = 20;
@@ -284,7 +286,7 @@ pub struct MessageInDoubt {
     pub history: Option<AskedRow>,
     /// Whether the row is already marked as not found.
     pub not_found: bool,
-    /// Whether the row is already unresolved, which only proof changes.
+    /// Whether the row is already unresolved. Only proof changes that.
     pub unresolved: bool,
 }
 
@@ -315,7 +317,7 @@ impl StatusTrust {
 
 /// The time that must pass after sending, and after the last denial that counted, before a denial counts.
 ///
-/// `lag` is the longest observed time until the gateway knew a message.
+/// `lag` is the longest observed time until the gateway knew a message. The wait is at least ten times as long.
 pub fn denial_wait(endpoint: Endpoint, lag: Option<Duration>) -> Duration {
     let minimum = match endpoint {
         Endpoint::Sync => Duration::from_secs(60),
@@ -346,8 +348,8 @@ pub(super) fn evaluate_answer(
         );
     }
     if matches!((answer, trust), (StatusAnswer::Denied(_), StatusTrust::Full)) {
-        let before = inquiry.negative_at.unwrap_or(doubt.since);
-        if elapsed(before, now) >= patience {
+        let last_counted = inquiry.negative_at.unwrap_or(doubt.since);
+        if elapsed(last_counted, now) >= patience {
             inquiry.negatives += 1;
             inquiry.negative_at = Some(now);
         }

@@ -20,10 +20,10 @@ const INTERVAL_FACTOR: u32 = 20;
 /// The number of rows in one reading.
 const ROWS_PER_READ: u32 = 16_384;
 
-/// The messages that the gateway accepted or queued in this start of a run, and those that were rejected later.
+/// The messages that the gateway accepted or queued since this start of a run, and those that it rejected later.
 #[derive(Debug, Default)]
 pub(super) struct ReportedRejections {
-    /// The rows with such messages, by the channels of the message.
+    /// The rows whose messages were accepted or queued, by the channels of the message.
     sent: Vec<(Chain, RoaringBitmap)>,
     /// The rows whose rejection is known.
     rejected: RoaringBitmap,
@@ -60,7 +60,7 @@ impl ReportedRejections {
     ///
     /// # Errors
     /// If the ledger cannot be read.
-    pub(super) async fn count_new(&mut self, ledger: &dyn Ledger, run: RunId) -> Result<u64, LedgerError> {
+    pub(super) async fn count_new_rejections(&mut self, ledger: &dyn Ledger, run: RunId) -> Result<u64, LedgerError> {
         let began = Instant::now();
         let Some(first) = self.first_envelope.filter(|_| self.next_at.is_none_or(|at| at <= began)) else {
             return Ok(0);
@@ -89,7 +89,7 @@ impl ReportedRejections {
         Ok(self.rejected.len() - before)
     }
 
-    /// Whether receipts since this time report that the message of a row was rejected on its last channel, and none of
+    /// Whether receipts from `since` on report that the message of a row was rejected on its last channel, and none of
     /// them reports a delivery.
     fn is_rejected(&self, row: Row, stored_receipts: &[StoredReceipt], since: Timestamp) -> bool {
         let Some((chain, _)) = self.sent.iter().find(|(_, rows)| rows.contains(row.get())) else { return false };

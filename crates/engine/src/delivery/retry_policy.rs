@@ -15,18 +15,19 @@ use campaign_core::domain::OperationOutcome;
 use campaign_gateway::{EncodedOperation, Envelope, GatewayReply, Signal};
 use campaign_ledger::Epoch;
 
-/// The minimum and the maximum upper bound of a backoff.
+/// The upper bound of the first backoff. The bound doubles with each attempt.
 const MIN_BACKOFF: Duration = Duration::from_secs(1);
+/// The maximum upper bound of a backoff.
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
 /// The pause if the gateway asks to slow down without a time.
 const DEFAULT_PAUSE: Duration = Duration::from_secs(1);
 
-/// The time and the random share of a decision.
+/// The time of a retry decision, with the random share of its backoff.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RetryMoment {
     /// The time since the start began.
     pub(super) at: Duration,
-    /// The random share, from 0 to 1.
+    /// The share of the maximum backoff to wait, from 0 to 1.
     pub(super) chance: f64,
 }
 
@@ -34,7 +35,7 @@ pub(super) struct RetryMoment {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ResendBatch {
     pub(super) operations: Vec<EncodedOperation>,
-    /// Whether the batch is a part of an envelope that was split because one operation spoilt it.
+    /// Whether the batch is part of an envelope that was split to isolate a bad operation.
     pub(super) is_piece: bool,
 }
 
@@ -128,15 +129,15 @@ impl RetryPolicy {
             self.outage = None;
             return RetryPause::For(pause);
         }
-        let first = if self.is_attended { Duration::ZERO } else { moment.at };
-        let Outage { since, attempts } = self.outage.unwrap_or(Outage { since: first, attempts: 0 });
-        let left = self.patience.saturating_sub(moment.at.saturating_sub(since));
-        if left.is_zero() || (self.is_attended && pause.is_some_and(|pause| pause > left)) {
+        let start = if self.is_attended { Duration::ZERO } else { moment.at };
+        let Outage { since, attempts } = self.outage.unwrap_or(Outage { since: start, attempts: 0 });
+        let remaining = self.patience.saturating_sub(moment.at.saturating_sub(since));
+        if remaining.is_zero() || (self.is_attended && pause.is_some_and(|pause| pause > remaining)) {
             return RetryPause::Forever(Stop::new(StopKind::Unreachable, self.describe_outage(reason)));
         }
         let attempts = attempts.saturating_add(1);
         self.outage = Some(Outage { since, attempts });
-        RetryPause::For(pause.unwrap_or_else(|| backoff_delay(attempts, moment.chance).min(left)))
+        RetryPause::For(pause.unwrap_or_else(|| backoff_delay(attempts, moment.chance).min(remaining)))
     }
 
     fn describe_outage(&self, reason: &str) -> String {
@@ -315,7 +316,8 @@ mod tests {
         fn message_in_doubt_is_never_reported_as_rejected(kinds in prop::collection::vec(0..5_usize, 1..20)) {
             let outcomes: Vec<OperationOutcome> = kinds.iter().map(|kind| outcome(*kind)).collect();
             let sent = envelope(0..outcomes.len() as u32);
-            let repeated: RoaringBitmap = sent.operations().iter().step_by(2).map(|one| one.row.get()).collect();
+            let every_second = sent.operations().iter().step_by(2);
+            let repeated: RoaringBitmap = every_second.map(|operation| operation.row.get()).collect();
             let mut reply = GatewayReply::new(outcomes.clone(), Signal::Go);
             restore_doubt(&repeated, &sent, &mut reply);
             for ((operation, reported), restored) in sent.operations().iter().zip(&outcomes).zip(&reply.outcomes) {

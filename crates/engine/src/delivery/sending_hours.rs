@@ -75,12 +75,12 @@ pub struct SendingHours {
     rules: SendingRules,
     clock: WallClock,
     window_states: Mutex<HashMap<RowZones, (Timestamp, WindowState)>>,
-    passed_rows: Mutex<PassedRows>,
+    skipped_rows: Mutex<SkippedRows>,
 }
 
 /// The rows that a pass has skipped.
 #[derive(Clone, Copy, Debug, Default)]
-struct PassedRows {
+struct SkippedRows {
     /// The time from which the first of these rows may be sent.
     opens: Option<Timestamp>,
     /// The time at which the window closes for the first of these rows that would be sent too late.
@@ -132,7 +132,7 @@ pub(super) fn format_with_zone(time: &Zoned) -> String {
 impl SendingHours {
     /// Creates sending hours from rules and a clock.
     pub fn new(rules: SendingRules, clock: WallClock) -> Self {
-        Self { rules, clock, window_states: Mutex::default(), passed_rows: Mutex::default() }
+        Self { rules, clock, window_states: Mutex::default(), skipped_rows: Mutex::default() }
     }
 
     /// The current time.
@@ -156,10 +156,10 @@ impl SendingHours {
         match self.window_state(now, self.row_zones(phone, fields)) {
             WindowState::Open(ends) => Some([ends, until].into_iter().flatten().min()),
             WindowState::Closed(opens) => {
-                let mut passed_rows = self.passed_rows();
+                let mut skipped_rows = self.skipped_rows();
                 match opens {
-                    Some(at) => passed_rows.opens = Some(passed_rows.opens.map_or(at, |known| known.min(at))),
-                    None => passed_rows.never_opens = true,
+                    Some(at) => skipped_rows.opens = Some(skipped_rows.opens.map_or(at, |known| known.min(at))),
+                    None => skipped_rows.never_opens = true,
                 }
                 None
             }
@@ -188,19 +188,19 @@ impl SendingHours {
 
     /// Records when the window closes for rows whose messages would be sent too late.
     pub(super) fn note_closing(&self, at: Timestamp) {
-        let mut passed_rows = self.passed_rows();
-        passed_rows.closes = Some(passed_rows.closes.map_or(at, |known| known.min(at)));
+        let mut skipped_rows = self.skipped_rows();
+        skipped_rows.closes = Some(skipped_rows.closes.map_or(at, |known| known.min(at)));
     }
 
     /// Whether the messages to skipped rows may be sent now.
     pub(super) fn is_due(&self) -> bool {
-        let opens = self.passed_rows().opens;
+        let opens = self.skipped_rows().opens;
         opens.is_some_and(|at| self.now() >= at)
     }
 
     /// The time when skipped rows must be checked again. Clears the record of skipped rows.
     pub(super) fn take_next_check(&self) -> NextCheck {
-        let PassedRows { opens, closes, never_opens } = std::mem::take(&mut *self.passed_rows());
+        let SkippedRows { opens, closes, never_opens } = std::mem::take(&mut *self.skipped_rows());
         let check = match (opens, closes) {
             (Some(opens), Some(closes)) if closes < opens => NextCheck::AtClosing(closes),
             (Some(opens), _) => NextCheck::AtOpening(opens),
@@ -237,8 +237,8 @@ impl SendingHours {
         self.window_states.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn passed_rows(&self) -> MutexGuard<'_, PassedRows> {
-        self.passed_rows.lock().unwrap_or_else(PoisonError::into_inner)
+    fn skipped_rows(&self) -> MutexGuard<'_, SkippedRows> {
+        self.skipped_rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The time until `at`, or zero if it has passed.
@@ -266,14 +266,14 @@ impl SendingHours {
     }
 
     fn window_state(&self, now: Timestamp, zones: RowZones) -> WindowState {
-        let mut known = self.window_states();
-        let is_current = |(found, verdict): &(Timestamp, WindowState)| match verdict {
+        let mut states = self.window_states();
+        let is_current = |(judged_at, verdict): &(Timestamp, WindowState)| match verdict {
             // A known result does not hold for earlier times: the clock might have been set back.
             WindowState::Open(changes_at) | WindowState::Closed(changes_at) => {
-                *found <= now && changes_at.is_none_or(|changes_at| now < changes_at)
+                *judged_at <= now && changes_at.is_none_or(|changes_at| now < changes_at)
             }
         };
-        if let Some((_, verdict)) = known.get(&zones).copied().filter(is_current) {
+        if let Some((_, verdict)) = states.get(&zones).copied().filter(is_current) {
             return verdict;
         }
         let windows = self.build_windows(&zones);
@@ -281,7 +281,7 @@ impl SendingHours {
             true => WindowState::Open(windows.next_closed_from(now)),
             false => WindowState::Closed(windows.next_open_from(now)),
         };
-        known.insert(zones, (now, verdict));
+        states.insert(zones, (now, verdict));
         verdict
     }
 

@@ -70,7 +70,7 @@ impl<S: ShardSender> Participant<'_, S> {
         self.ledger.update_runs(vec![run.key], RunUpdate::Stop(request)).await
     }
 
-    /// Works on a shared run until nothing is left for this worker. Stops the run for all workers if continuing would
+    /// Sends shards of a run until none are left for this worker. Stops the run for all workers if continuing would
     /// do harm.
     ///
     /// # Errors
@@ -86,8 +86,8 @@ impl<S: ShardSender> Participant<'_, S> {
     /// Divides a run into shards, sends some of them, and waits until no worker holds a shard. After a stop, waits at
     /// most `max_wait`. `None` if another process holds the run.
     ///
-    /// `terms` are stored for the other workers. `is_proven` means that a first rejection says nothing about later
-    /// messages.
+    /// `terms` are stored for the other workers. `is_proven` means that the limit for rejected first messages
+    /// does not apply.
     ///
     /// # Errors
     /// If the work cannot continue.
@@ -99,15 +99,15 @@ impl<S: ShardSender> Participant<'_, S> {
         is_proven: bool,
         max_wait: Duration,
     ) -> Result<Option<SendEnding>, S::Error> {
-        let (mut ending, mut left) = (SendEnding::default(), u64::MAX);
+        let (mut ending, mut last_planned) = (SendEnding::default(), u64::MAX);
         loop {
             let current = Snapshot::load(self.ledger.as_ref(), run, true).await?;
             let planned = current.counts.get(RowState::Planned);
-            // Rows that were planned again are sent too, as long as their number decreases.
-            if planned >= left {
+            // Rows that were planned again are sent too, while their number decreases.
+            if planned >= last_planned {
                 break;
             }
-            left = planned;
+            last_planned = planned;
             let proven = is_proven || current.has_accepted();
             match self.ledger.update_rows(lease, RowUpdate::Sharded { terms: terms.to_owned(), proven }).await? {
                 Ownership::Held => {}

@@ -66,7 +66,7 @@ pub struct StatusPoller<'a> {
     /// The account and its rate limit.
     pub allowance: Allowance,
     /// The maximum number of operations in an envelope.
-    pub most: usize,
+    pub max_batch: usize,
     /// The wall clock.
     pub clock: fn() -> Timestamp,
 }
@@ -79,7 +79,7 @@ pub async fn load_pending(
     ledger: &dyn Ledger,
     run: &Run,
     snapshot: &Snapshot,
-    times: &ChainLifetimes,
+    lifetimes: &ChainLifetimes,
 ) -> Result<Vec<PendingMessage>, LedgerError> {
     let mut pending = Vec::new();
     let mut envelopes = EnvelopeReader::new(ledger, run.key);
@@ -95,7 +95,7 @@ pub async fn load_pending(
                 && let Some(id) = run.message_id(sent.row, order)
             {
                 let chain = envelope.chain(sent);
-                pending.push(PendingMessage::new(sent.row, order, id, chain, envelope.begun_at, times));
+                pending.push(PendingMessage::new(sent.row, order, id, chain, envelope.begun_at, lifetimes));
             }
         }
     }
@@ -113,9 +113,9 @@ impl PendingMessage {
         id: MessageId,
         chain: Chain,
         sent_at: Timestamp,
-        times: &ChainLifetimes,
+        lifetimes: &ChainLifetimes,
     ) -> Self {
-        let expires_at = sent_at.checked_add(times.for_chain(chain)).unwrap_or(Timestamp::MAX);
+        let expires_at = sent_at.checked_add(lifetimes.for_chain(chain)).unwrap_or(Timestamp::MAX);
         Self { row, order, id, chain, expires_at }
     }
 
@@ -128,7 +128,7 @@ impl PendingMessage {
 impl StatusPoller<'_> {
     /// The number of messages in a group, at least one. The probe is added to each group.
     pub fn group_size(&self) -> usize {
-        MAX_INQUIRIES.min(self.most).saturating_sub(1).max(1)
+        MAX_INQUIRIES.min(self.max_batch).saturating_sub(1).max(1)
     }
 
     /// Asks about a group of messages once, at the speed that `share` of the account's rate allows. Returns the
@@ -144,13 +144,14 @@ impl StatusPoller<'_> {
         deadline: Instant,
         counts: &mut PollCounts,
     ) -> Result<Option<Vec<Option<Receipt>>>, LedgerError> {
-        let Self { ledger, gateway, run, ref allowance, most, .. } = *self;
-        let inquiries = StatusInquiry { ledger, gateway, run, allowance, most };
+        let Self { ledger, gateway, run, ref allowance, max_batch, .. } = *self;
+        let inquiries = StatusInquiry { ledger, gateway, run, allowance, max_batch };
         let began = Instant::now();
         // A reference is not needed, because denials do not count here.
         let ids = group.iter().map(|message| message.id);
         let Some((trust, answers)) = inquiries.ask_with_probe(ids, None, deadline).await? else { return Ok(None) };
         let answered = self.store_answers(group, trust, answers, counts).await?;
+        // The probe is one more operation. The interval is at most an hour.
         let operations = group.len() as f64 + 1.0;
         let interval = self.allowance.rate.map_or(Duration::ZERO, |rate| {
             Duration::from_secs_f64((operations / (rate * share).max(0.001)).min(3_600.0))
@@ -213,7 +214,7 @@ pub(super) struct StatusInquiry<'a> {
     pub(super) run: &'a Run,
     pub(super) allowance: &'a Allowance,
     /// The maximum number of operations in an envelope.
-    pub(super) most: usize,
+    pub(super) max_batch: usize,
 }
 
 impl StatusInquiry<'_> {
@@ -232,7 +233,7 @@ impl StatusInquiry<'_> {
         let Some(probe) = self.run.ids.id_for_row(Row::HEADER) else { return Ok(None) };
         let ids: Vec<MessageId> = [probe].into_iter().chain(reference).chain(messages).collect();
         let mut answers = Vec::with_capacity(ids.len());
-        for chunk in ids.chunks(self.most.max(1)) {
+        for chunk in ids.chunks(self.max_batch.max(1)) {
             let count = u32::try_from(chunk.len()).unwrap_or(u32::MAX);
             let wait = self.ledger.reserve_rate(self.allowance, count).await?.time;
             if Instant::now() + wait > deadline {
@@ -308,7 +309,7 @@ impl StatusPoller<'_> {
     }
 }
 
-/// The maximum number of messages of an envelope that are queried.
+/// The maximum number of messages of an envelope that are asked about.
 const MAX_ASKED: usize = 5;
 /// The interval between inquiries.
 const ASK_INTERVAL: Duration = Duration::from_millis(500);
@@ -407,11 +408,11 @@ fn total_lifetime(content: &MessageContent<NamedTemplate>) -> Duration {
 }
 
 fn stage_lifetime(stage: &Stage<NamedTemplate>) -> Duration {
-    let named = stage.values().find_map(|(field, value)| match value {
+    let explicit = stage.values().find_map(|(field, value)| match value {
         FieldValue::Number(seconds) if field.key == "lifetime" => Some(Duration::from_secs(seconds.into())),
         _ => None,
     });
-    named.unwrap_or(DEFAULT_LIFETIME)
+    explicit.unwrap_or(DEFAULT_LIFETIME)
 }
 
 #[cfg(test)]
@@ -478,7 +479,7 @@ mod lifetime_tests {
 
     const DAY: u64 = 86_400;
 
-    fn times(channels: &str) -> ChainLifetimes {
+    fn lifetimes_for(channels: &str) -> ChainLifetimes {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("sale.yaml");
         let campaign = format!("name: sale\nrecipients: {{ file: list.csv }}\nchannels:\n{channels}");
@@ -492,13 +493,13 @@ mod lifetime_tests {
         let viber = |lifetime| format!("  - viber: {{ signature: Olena, message: Hi, lifetime: {lifetime} }}\n");
         let sms = "  - sms: { signature: Olena, message: Hi }\n";
         let chain = Chain::from(OperationKind::ViberSms);
-        let seconds = |lifetime| times(&format!("{}{sms}", viber(lifetime))).for_chain(chain).as_secs();
+        let seconds = |lifetime| lifetimes_for(&format!("{}{sms}", viber(lifetime))).for_chain(chain).as_secs();
         assert_eq!(seconds("1h"), 4 * DAY, "four days at least");
         assert_eq!(seconds("172800"), 4 * DAY);
         let rcs = "  - rcs: { signature: Olena, message: Hi, image: https://shop.example/1.png, button: Buy, \
                    link: https://shop.example, lifetime: 4d }\n";
-        let two = times(&format!("{rcs}{sms}"));
-        assert_eq!(two.for_chain(OperationKind::RcsSms.into()).as_secs(), 6 * DAY);
+        let rcs_and_sms = lifetimes_for(&format!("{rcs}{sms}"));
+        assert_eq!(rcs_and_sms.for_chain(OperationKind::RcsSms.into()).as_secs(), 6 * DAY);
     }
 
     #[test]

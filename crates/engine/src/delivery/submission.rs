@@ -205,9 +205,9 @@ impl Submitter {
 
     /// The rows of an envelope whose recipients opted out elsewhere since the run was prepared.
     async fn find_late_opt_outs(&self, envelope: &Envelope) -> Result<Vec<Row>, String> {
-        let Some(late) = &self.context.late_opt_outs else { return Ok(Vec::new()) };
+        let Some(source) = &self.context.late_opt_outs else { return Ok(Vec::new()) };
         let operations = envelope.operations();
-        let opted_out = late.find_opted_out(operations.iter().map(|operation| operation.phone).collect()).await?;
+        let opted_out = source.find_opted_out(operations.iter().map(|operation| operation.phone).collect()).await?;
         let rows = operations.iter().filter(|operation| opted_out.contains(&operation.phone));
         Ok(rows.map(|operation| operation.row).collect())
     }
@@ -364,8 +364,9 @@ pub(super) enum WatchedEnvelope {
 
 /// Detects an envelope that stays in one step for too long.
 pub(super) struct Watchdog {
+    /// The maximum time of a step: three times the request's timeout, but at least [`MIN_PATIENCE`].
     patience: Duration,
-    steps: Mutex<WatchState>,
+    state: Mutex<WatchState>,
 }
 
 /// The state of the watchdog. Only time in which the process is awake counts: after a suspension, the clock is far
@@ -374,7 +375,7 @@ struct WatchState {
     awake: Duration,
     checked_at: Instant,
     /// The step of each envelope in flight, and the awake time when the step began.
-    began: BTreeMap<WatchedEnvelope, (WaitStep, Duration)>,
+    steps: BTreeMap<WatchedEnvelope, (WaitStep, Duration)>,
     /// The number of registered envelopes.
     registered_count: u32,
 }
@@ -394,16 +395,16 @@ impl Watchdog {
     /// A watchdog for requests with this timeout.
     pub(super) fn new(timeout: Duration) -> Self {
         let (awake, checked_at) = (Duration::ZERO, Instant::now());
-        let steps = WatchState { awake, checked_at, began: BTreeMap::new(), registered_count: 0 };
-        Self { patience: timeout.saturating_mul(3).max(MIN_PATIENCE), steps: Mutex::new(steps) }
+        let state = WatchState { awake, checked_at, steps: BTreeMap::new(), registered_count: 0 };
+        Self { patience: timeout.saturating_mul(3).max(MIN_PATIENCE), state: Mutex::new(state) }
     }
 
     /// Registers an envelope whose intent is being recorded; recording the intent gives the envelope a number.
     pub(super) fn register(&self) -> WatchedEnvelope {
         let new = {
-            let mut steps = self.steps();
-            steps.registered_count += 1;
-            WatchedEnvelope::New(steps.registered_count)
+            let mut state = self.state();
+            state.registered_count += 1;
+            WatchedEnvelope::New(state.registered_count)
         };
         self.enter_step(new, WaitStep::Intent);
         new
@@ -411,14 +412,14 @@ impl Watchdog {
 
     /// Records that an envelope enters a step.
     pub(super) fn enter_step(&self, envelope: WatchedEnvelope, step: WaitStep) {
-        let mut steps = self.steps();
-        let now = steps.advance_clock();
-        steps.began.insert(envelope, (step, now));
+        let mut state = self.state();
+        let now = state.advance_clock();
+        state.steps.insert(envelope, (step, now));
     }
 
     /// Removes an envelope that is no longer in flight.
     pub(super) fn remove(&self, envelope: WatchedEnvelope) {
-        self.steps().began.remove(&envelope);
+        self.state().steps.remove(&envelope);
     }
 
     /// Waits until an envelope has been in one step for too long. Returns a description of all waiting envelopes.
@@ -433,20 +434,20 @@ impl Watchdog {
 
     /// A description of the waiting envelopes, if one is overdue.
     fn describe_overdue(&self) -> Option<String> {
-        let mut steps = self.steps();
-        let now = steps.advance_clock();
+        let mut state = self.state();
+        let now = state.advance_clock();
         let is_overdue =
             |(step, began): &(WaitStep, Duration)| *step != WaitStep::Slot && now - *began >= self.patience;
-        steps.began.values().any(is_overdue).then(|| {
-            let waiting = steps.began.iter();
+        state.steps.values().any(is_overdue).then(|| {
+            let waiting = state.steps.iter();
             let waiting = waiting
                 .map(|(envelope, (step, began))| format!("{envelope} {step} for {} s", (now - *began).as_secs()));
             format!("sending is stuck: {}", waiting.collect::<Vec<_>>().join(", "))
         })
     }
 
-    fn steps(&self) -> MutexGuard<'_, WatchState> {
-        self.steps.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, WatchState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -478,18 +479,18 @@ mod slow_answers_tests {
 
     use super::*;
 
-    /// The seconds from the start at which slow answers are announced, if each answer takes as long as in `answers`.
+    /// The seconds from the start at which slow answers are announced. `answers` are the seconds that the answers take.
     async fn announcement_times(at_most: u64, answers: &[u64]) -> Vec<u64> {
         let (began, announced) = (Instant::now(), Arc::new(Mutex::new(Vec::new())));
         let times = Arc::clone(&announced);
         let observer: DeliveryObserver = Arc::new(move |event| {
-            let DeliveryEvent::Slow { waited, at_most: most } = event else { panic!("unexpected event") };
-            assert_eq!((waited, most), (SLOW_AFTER, Duration::from_secs(at_most)));
+            let DeliveryEvent::Slow { waited, at_most: reported } = event else { panic!("unexpected event") };
+            assert_eq!((waited, reported), (SLOW_AFTER, Duration::from_secs(at_most)));
             times.lock().unwrap().push(began.elapsed().as_secs());
         });
         let slow = SlowAnswers::new(Duration::from_secs(at_most), observer);
-        for &late in answers {
-            slow.wait_for(sleep(Duration::from_secs(late))).await;
+        for &seconds in answers {
+            slow.wait_for(sleep(Duration::from_secs(seconds))).await;
         }
         assert_eq!(began.elapsed().as_secs(), answers.iter().sum::<u64>(), "only the answers take time");
         let announced = announced.lock().unwrap();

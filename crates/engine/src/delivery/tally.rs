@@ -1,5 +1,5 @@
-//! Tally of one start of a run: rows by state, billed parts, errors, deviations from the contract. This module does no
-//! I/O.
+//! Tally of one start of a run: rows by state, billed parts, errors, and deviations from the contract. This module
+//! does no I/O.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -49,7 +49,7 @@ pub struct SendEnding {
     pub counts: StateCounts,
     /// Messages of this start that were or might have been sent.
     pub sent: u64,
-    /// Rows of this start whose recipients opted out meanwhile.
+    /// Rows of this start whose recipients opted out after the run was planned.
     pub opted_out: RoaringBitmap,
     /// Recipients who opted out by a reply in a rehearsal.
     pub replied_opt_outs: u64,

@@ -20,7 +20,7 @@ use campaign_core::domain::{
 use campaign_ledger::{ENDED_EARLY, RowChange, RowState, Run, RunActivity};
 use campaign_manifest::CampaignBrief;
 
-/// A column of the results. These come before the columns of the recipient list.
+/// A column of the results. Result columns come before the columns of the recipient list.
 pub(super) struct ResultColumn {
     pub(super) name: &'static str,
     value: for<'c> fn(&'c ResultCells<'_>) -> ColumnValue<'c>,
@@ -131,7 +131,7 @@ pub(super) const COLUMN_NAMES: [&str; RESULT_COLUMNS.len()] = {
 #[derive(Clone, Debug, Default)]
 pub(super) struct RecipientColumns {
     columns: Vec<RecipientColumn>,
-    /// Whether a listed run has variants. Their column comes before these columns.
+    /// Whether a listed run has variants. The variant column comes before the recipient columns.
     pub(super) has_variants: bool,
 }
 
@@ -140,7 +140,7 @@ pub(super) struct RecipientColumns {
 struct RecipientColumn {
     /// The header, which can be empty.
     header: String,
-    /// The key that distinguishes it: its header, or its name if the header is empty.
+    /// The key that distinguishes the column: its header, or its name if the header is empty.
     key: String,
 }
 
@@ -354,7 +354,7 @@ impl RowFormatter {
         };
         let lacks_fallback = record.is_some_and(RowRecord::lacks_fallback_report);
         let reason = if lacks_fallback { FALLBACK_NOT_REPORTED } else { reason };
-        let decided = amendment.filter(|_| state != RowState::Skipped && !lacks_fallback);
+        let shown_amendment = amendment.filter(|_| state != RowState::Skipped && !lacks_fallback);
         let gateway_status = match last_event {
             Some((_, RowChange::Found { status, .. })) => status.as_str(),
             _ => "",
@@ -390,7 +390,7 @@ impl RowFormatter {
             request_id: earlier.and_then(|earlier| earlier.request_id.as_deref()).unwrap_or(request_id),
             parts: record.and_then(|record| record.parts),
             gateway_status: receipt.map_or(gateway_status, |receipt| receipt.status.name()),
-            reason: decided
+            reason: shown_amendment
                 .map_or(Cow::Borrowed(reason), |amendment| describe_amendment(amendment, reason, state).into()),
             error: reported_error(receipt, state).unwrap_or(error),
             submitted_at: record.map_or("", |record| &record.submitted_at),

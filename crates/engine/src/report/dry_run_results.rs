@@ -56,7 +56,7 @@ pub fn erase_from_dry_run_results(path: &Path, phone: Phone) -> io::Result<u64> 
     let (mut record, mut changed) = (csv::ByteRecord::new(), 0);
     while results.read_byte_record(&mut record)? {
         let mut cells = record.iter().enumerate();
-        changed += u64::from(cells.any(|(at, cell)| is_erased(&record, at, cell, phone)));
+        changed += u64::from(cells.any(|(position, cell)| is_erased(&record, position, cell, phone)));
     }
     if changed > 0 {
         let (temporary, file) = create_temporary_file(&path)?;
@@ -88,7 +88,7 @@ fn write_without_number(path: &Path, phone: Phone, file: &File) -> io::Result<()
     let mut record = csv::ByteRecord::new();
     while results.read_byte_record(&mut record)? {
         let cells = record.iter().enumerate();
-        let rest = cells.map(|(at, cell)| if is_erased(&record, at, cell, phone) { &[][..] } else { cell });
+        let rest = cells.map(|(position, cell)| if is_erased(&record, position, cell, phone) { &[][..] } else { cell });
         writer.write_record(rest)?;
     }
     writer.flush()?;

@@ -22,7 +22,7 @@ use campaign_manifest::{CampaignBrief, DuplicatePolicy};
 
 /// The maximum number of rows that are looked up at once.
 const BATCH_ROWS: usize = 500_000;
-/// Up to this many rows, the envelopes of a run are read one by one.
+/// The maximum number of rows for which the envelopes of a run are read one by one.
 const SINGLE_READ_ROWS: u64 = 5_000;
 /// The number of rows of an earlier run that are loaded at once.
 const STEP_ROWS: u32 = 4_096;
@@ -45,7 +45,7 @@ pub(super) struct EarlierMessage {
 /// The runs whose messages the rows of a list can refer to.
 pub struct EarlierRuns<'a> {
     ledger: &'a dyn Ledger,
-    /// The newest first.
+    /// The runs, newest first.
     runs: Vec<Run>,
     /// The rows that refer to a message.
     rows: RoaringBitmap,
@@ -82,26 +82,26 @@ impl<'a> EarlierRuns<'a> {
         let reader = RecipientReader::open(list, self.copies.place().as_ref(), &reader_settings(self.brief))?;
         let columns = reader.header().phones().clone();
         let list = ReadAheadList::spawn(reader);
-        Ok(EarlierMessages { runs: self, list, columns, last_row: 0, found: VecDeque::new() })
+        Ok(EarlierMessages { runs: self, list, columns, last_row: 0, messages: VecDeque::new() })
     }
 
     /// Looks up the earlier messages for `wanted_rows` in each run, newest run first.
     async fn look_up(&self, mut wanted_rows: Vec<WantedRow>) -> Result<Vec<(u32, EarlierMessage)>, ResultsError> {
-        let mut found = Vec::new();
+        let mut messages = Vec::new();
         for run in &self.runs {
             if wanted_rows.is_empty() {
                 break;
             }
-            let before = found.len();
+            let earlier_count = messages.len();
             match run.purged_at {
-                Some(_) => self.add_purged_run(run, &wanted_rows, &mut found).await?,
-                None => self.add_run_messages(run, &wanted_rows, &mut found).await?,
+                Some(_) => self.add_purged_run(run, &wanted_rows, &mut messages).await?,
+                None => self.add_run_messages(run, &wanted_rows, &mut messages).await?,
             }
-            let found_rows: RoaringBitmap = found[before..].iter().map(|(row, _)| *row).collect();
+            let found_rows: RoaringBitmap = messages[earlier_count..].iter().map(|(row, _)| *row).collect();
             wanted_rows.retain(|(_, row)| !found_rows.contains(*row));
         }
-        found.sort_unstable_by_key(|(row, _)| *row);
-        Ok(found)
+        messages.sort_unstable_by_key(|(row, _)| *row);
+        Ok(messages)
     }
 
     /// Adds the messages of a purged run, whose numbers the ledger keeps only as hashes.
@@ -109,14 +109,14 @@ impl<'a> EarlierRuns<'a> {
         &self,
         run: &Run,
         wanted_rows: &[WantedRow],
-        found: &mut Vec<(u32, EarlierMessage)>,
+        messages: &mut Vec<(u32, EarlierMessage)>,
     ) -> Result<(), ResultsError> {
         let numbers = self.ledger.load_numbers(NumberFilter::Sent(&[run.key])).await?;
         let name: Arc<str> = run.name().into();
         let message = |row| {
             (row, EarlierMessage { run: Arc::clone(&name), state: None, id: None, msg_id: None, request_id: None })
         };
-        found.extend(wanted_rows.iter().filter(|(phone, _)| numbers.contains(*phone)).map(|(_, row)| message(*row)));
+        messages.extend(wanted_rows.iter().filter(|(phone, _)| numbers.contains(*phone)).map(|(_, row)| message(*row)));
         Ok(())
     }
 
@@ -125,7 +125,7 @@ impl<'a> EarlierRuns<'a> {
         &self,
         run: &Run,
         wanted_rows: &[WantedRow],
-        found: &mut Vec<(u32, EarlierMessage)>,
+        messages: &mut Vec<(u32, EarlierMessage)>,
     ) -> Result<(), ResultsError> {
         let ledger = self.ledger;
         let sent = ledger.load_sent_rows(run.key).await?;
@@ -160,7 +160,7 @@ impl<'a> EarlierRuns<'a> {
                 let record = records.take_loaded(Row::new(row));
                 while let Some((_, current)) = pairs.next_if(|(earlier, _)| *earlier == row) {
                     let message = record.as_ref().map(|record| build_message(run, &name, Row::new(row), record));
-                    found.extend(message.map(|message| (current, message)));
+                    messages.extend(message.map(|message| (current, message)));
                 }
             }
         }
@@ -187,7 +187,7 @@ impl<'a> EarlierRuns<'a> {
     }
 
     /// Pairs the rows of a run that have a message with the `wanted_rows` that have the same phone number and text.
-    /// Several rows with the same text are paired with different messages, as long as there are enough messages.
+    /// Several rows with the same text are paired with different messages while there are enough messages.
     async fn match_by_text(
         &self,
         run: &Run,
@@ -231,7 +231,7 @@ pub(super) struct EarlierMessages<'a> {
     /// The last row that was looked up.
     last_row: u32,
     /// Messages that were found but not taken yet, by row.
-    found: VecDeque<(u32, EarlierMessage)>,
+    messages: VecDeque<(u32, EarlierMessage)>,
 }
 
 /// A row that refers to a message, with its number.
@@ -249,18 +249,18 @@ impl EarlierMessages<'_> {
             if batch.is_empty() {
                 self.last_row = u32::MAX;
             }
-            let found = self.runs.look_up(batch).await?;
-            self.found.extend(found);
+            let messages = self.runs.look_up(batch).await?;
+            self.messages.extend(messages);
         }
         Ok(())
     }
 
     /// Takes the earlier message that a row refers to, if it is known. Rows must be passed in ascending order.
     pub(super) fn take_message(&mut self, row: Row) -> Option<EarlierMessage> {
-        while self.found.front().is_some_and(|(before, _)| *before < row.get()) {
-            self.found.pop_front();
+        while self.messages.front().is_some_and(|(first_row, _)| *first_row < row.get()) {
+            self.messages.pop_front();
         }
-        self.found.pop_front_if(|(found, _)| *found == row.get()).map(|(_, message)| message)
+        self.messages.pop_front_if(|(first_row, _)| *first_row == row.get()).map(|(_, message)| message)
     }
 
     /// Reads the next rows that refer to earlier messages.
@@ -308,11 +308,15 @@ fn load_texts(
 /// Pairs the rows of two lists that have the same phone number and text.
 fn match_rows(earlier: &[RowText], current: &[RowText]) -> Vec<RowPair> {
     let mut pairs = Vec::new();
-    for same in current.chunk_by(|(one, _), (other, _)| one == other) {
-        let Some((text, _)) = same.first() else { continue };
-        let same_text = &earlier[find_equal_range(earlier, |(other, _)| other.cmp(text))];
-        let Some(last) = same_text.last() else { continue };
-        pairs.extend(same.iter().enumerate().map(|(index, (_, row))| (same_text.get(index).unwrap_or(last).1, *row)));
+    for current_rows in current.chunk_by(|(text, _), (next_text, _)| text == next_text) {
+        let Some((text, _)) = current_rows.first() else { continue };
+        let earlier_rows = &earlier[find_equal_range(earlier, |(other, _)| other.cmp(text))];
+        let Some(last) = earlier_rows.last() else { continue };
+        pairs.extend(current_rows.iter().enumerate().map(|(index, (_, row))| {
+            // If there are fewer messages than rows, the remaining rows are paired with the last message.
+            let (_, earlier_row) = earlier_rows.get(index).unwrap_or(last);
+            (*earlier_row, *row)
+        }));
     }
     pairs
 }

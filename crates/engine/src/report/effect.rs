@@ -58,15 +58,16 @@ pub struct CampaignEffect {
 }
 
 impl ArmFigures {
+    /// Adds a recipient with the purchases that were, or might have been, made within a period after `since`.
     fn add_recipient(&mut self, phone: Phone, since: Timestamp, purchases: &Purchases, within: SignedDuration) {
         let counted = purchases.find_by_phone(phone).iter().filter(|purchase| purchase.time.can_follow(since, within));
-        let before = self.purchases;
+        let purchases_before = self.purchases;
         for purchase in counted {
             self.purchases += 1;
             self.amount = self.amount.saturating_add(purchase.amount);
         }
         self.buyers.total += 1;
-        self.buyers.successes += u64::from(self.purchases > before);
+        self.buyers.successes += u64::from(self.purchases > purchases_before);
     }
 }
 
@@ -308,14 +309,14 @@ impl Purchases {
         let mut purchases = Self::default();
         let headers = [phone.as_str(), file.at.as_str(), amounts.unwrap_or(&file.at)];
         let table = reopened.map_or_else(open, Ok)?;
-        let found = read_columns(table, path, headers, |row, cells| {
+        let are_found = read_columns(table, path, headers, |row, cells| {
             match parse_purchase(cells, region, amounts.is_some(), &file.zone) {
                 Ok(purchase) => purchases.list.push(purchase),
                 Err(reason) => purchases.unusable.entry(reason).or_insert((0, row)).0 += 1,
             }
         });
-        let found = found.map_err(|finding| vec![*finding])?;
-        if let Some((header, _)) = headers.iter().zip(found).find(|(_, found)| !found) {
+        let are_found = are_found.map_err(|finding| vec![*finding])?;
+        if let Some((header, _)) = headers.iter().zip(are_found).find(|(_, is_found)| !is_found) {
             return Err(unusable_purchases(
                 path,
                 &format!("no column `{header}`"),
@@ -357,6 +358,7 @@ impl Purchases {
     }
 }
 
+/// Parses the cells of the phone, time and amount columns. Returns the reason if the row cannot be used.
 fn parse_purchase(
     [phone, at, paid]: [&str; 3],
     region: Option<Region>,
@@ -419,8 +421,10 @@ impl PurchaseTime {
         }
         let spaced = cell.replacen('T', " ", 1);
         // Fractions of a second make no difference here.
-        let spaced =
-            spaced.split_once('.').filter(|(before, _)| before.contains(':')).map_or(spaced.as_str(), |(b, _)| b);
+        let spaced = spaced
+            .split_once('.')
+            .filter(|(before, _)| before.contains(':'))
+            .map_or(spaced.as_str(), |(before, _)| before);
         let local = DATE_TIME_FORMATS.iter().find_map(|form| DateTime::strptime(form, spaced).ok());
         if let Some(local) = local {
             let at = zone.to_ambiguous_timestamp(local).compatible().ok()?;
@@ -444,8 +448,8 @@ impl PurchaseTime {
 ///
 /// A single separator before exactly three digits is a thousands separator.
 pub(super) fn parse_amount(cell: &str) -> Option<Amount> {
-    let outer = |c: char| !c.is_ascii_digit() && c != '-';
-    let number: String = cell.trim_matches(outer).chars().filter(|c| !c.is_whitespace() && *c != '\'').collect();
+    let is_outer = |c: char| !c.is_ascii_digit() && c != '-';
+    let number: String = cell.trim_matches(is_outer).chars().filter(|c| !c.is_whitespace() && *c != '\'').collect();
     let decimal = number.rfind(['.', ',']).filter(|at| is_decimal_separator(&number, *at));
     let (integer, fraction) = decimal.map_or((number.as_str(), ""), |at| (&number[..at], &number[at + 1..]));
     let mut groups = integer.split(['.', ',']);

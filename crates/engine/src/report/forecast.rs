@@ -31,7 +31,7 @@ pub struct Forecast {
     pub later: u64,
     /// Messages to send.
     pub messages: u64,
-    /// The maximum per channel. First channels come before fallbacks.
+    /// The maximum use of each channel. First channels come before fallbacks.
     pub channels: Vec<ChannelForecast>,
     /// Messages by number of SMS parts; empty without SMS.
     pub sms_parts: BTreeMap<u32, u64>,
@@ -64,7 +64,7 @@ pub struct LeftOutRows {
     pub first: Vec<u32>,
 }
 
-/// The maximum of one channel.
+/// The maximum use of one channel.
 #[derive(Clone, Debug, Serialize)]
 pub struct ChannelForecast {
     /// The channel.
@@ -73,7 +73,7 @@ pub struct ChannelForecast {
     pub messages: u64,
     /// The number of parts.
     pub parts: u64,
-    /// Whether it is used only after another channel has failed.
+    /// Whether the channel is used only after another channel has failed.
     pub fallback: bool,
 }
 
@@ -102,8 +102,8 @@ impl Forecast {
             campaign.brief.list_arms().into_iter().map(|arm| arm.content.stages.iter().collect()).collect();
         let mut channels: Vec<ChannelForecast> = Vec::new();
         let mut sms_parts = BTreeMap::new();
-        for (size, sized) in &survey.by_size {
-            let count = sized.intersection_len(rows);
+        for (size, rows_of_size) in &survey.by_size {
+            let count = rows_of_size.intersection_len(rows);
             let stages: &[&Stage<_>] = stages_by_arm.get(size.arm).map_or(&[], Vec::as_slice);
             add_channel_messages(&mut channels, stages, count, size.sms_parts);
             if size.sms_parts > 0 && count > 0 {
@@ -156,10 +156,10 @@ impl Forecast {
 
 /// Adds messages that have the same channels and the same number of SMS parts.
 fn add_channel_messages<T>(channels: &mut Vec<ChannelForecast>, stages: &[&Stage<T>], messages: u64, sms_parts: u32) {
-    for (place, stage) in stages.iter().enumerate().filter(|_| messages > 0) {
+    for (stage_index, stage) in stages.iter().enumerate().filter(|_| messages > 0) {
         let channel = stage.channel();
         let parts_each = if channel.facts().billed_by_part { u64::from(sms_parts.max(1)) } else { 1 };
-        let fallback = place > 0;
+        let fallback = stage_index > 0;
         let is_same = |known: &ChannelForecast| known.channel == channel.name() && known.fallback == fallback;
         let position = channels.iter().position(is_same);
         let at = position.unwrap_or_else(|| {

@@ -47,12 +47,12 @@ pub fn format_counts_with_partial(counts: &StateCounts, in_part: u64) -> String 
 
 /// Describes the counts, state by state. Delivered messages include messages that were read.
 pub fn describe_counts(counts: &StateCounts, in_part: u64) -> Vec<(RowState, String)> {
-    let part = |(state, count): (RowState, u64)| match state {
+    let describe = |(state, count): (RowState, u64)| match state {
         RowState::Read => None,
         RowState::Delivered => Some((state, describe_delivered(count, counts.get(RowState::Read), in_part))),
         state => Some((state, format!("{} {}", format_thousands(count), describe_state(state)))),
     };
-    displayed_counts(counts).filter_map(part).collect()
+    displayed_counts(counts).filter_map(describe).collect()
 }
 
 /// Describes delivered messages, with the counts of read and of partly delivered messages: `20 delivered (5 read)`.
@@ -180,9 +180,9 @@ const KNOWN_MEMBERS: [(&str, &str); 11] = [
 pub fn parse_answer_members(answer: &str) -> Vec<(String, String)> {
     let mut members = Vec::new();
     collect_members("", answer, &mut members);
-    let known = |path: &str| KNOWN_MEMBERS.iter().position(|(known, _)| *known == path);
-    members.sort_by_key(|(path, _)| known(path).unwrap_or(KNOWN_MEMBERS.len()));
-    let display_name = |path: String| known(&path).map_or(path, |index| KNOWN_MEMBERS[index].1.to_owned());
+    let known_index = |path: &str| KNOWN_MEMBERS.iter().position(|(known_path, _)| *known_path == path);
+    members.sort_by_key(|(path, _)| known_index(path).unwrap_or(KNOWN_MEMBERS.len()));
+    let display_name = |path: String| known_index(&path).map_or(path, |index| KNOWN_MEMBERS[index].1.to_owned());
     members.into_iter().map(|(path, value)| (display_name(path), value)).collect()
 }
 

@@ -148,6 +148,9 @@ impl CsvBuffer {
     }
 }
 
+/// The typical size of a written row.
+const TYPICAL_ROW_BYTES: usize = 256;
+
 /// A buffer of written rows and the row in progress.
 pub(super) enum RowBuffer<'l> {
     Csv(Box<CsvBuffer>),
@@ -157,7 +160,7 @@ pub(super) enum RowBuffer<'l> {
 impl<'l> RowBuffer<'l> {
     /// An empty buffer with room for about `rows` rows.
     pub(super) fn new(layout: &'l Layout, rows: usize) -> Self {
-        let text = Vec::with_capacity(rows * 256);
+        let text = Vec::with_capacity(rows * TYPICAL_ROW_BYTES);
         match layout {
             Layout::Csv { delimiter, cells } => {
                 let csv = csv_core::WriterBuilder::new().delimiter(*delimiter).build();
@@ -286,17 +289,17 @@ const COMMA_ZONES: [&str; 8] = [
 /// Chooses the separator for Excel from the list's separator and region, and the campaign's time zone.
 ///
 /// Semicolons and tabs are kept, because a spreadsheet wrote the list. Workbooks count as lists with commas.
-pub(super) fn choose_excel_separator(list: u8, region: Option<Region>, timezone: Option<&str>) -> u8 {
+pub(super) fn choose_excel_separator(list_separator: u8, region: Option<Region>, timezone: Option<&str>) -> u8 {
     let (semicolon, comma) = (Delimiter::SEMICOLON.to_byte(), Delimiter::COMMA.to_byte());
-    if list == semicolon || list == Delimiter::TAB.to_byte() {
-        return list;
+    if list_separator == semicolon || list_separator == Delimiter::TAB.to_byte() {
+        return list_separator;
     }
     let writes_semicolons = match region {
         Some(region) => SEMICOLON_REGIONS.contains(&region.to_string().as_str()),
         None => timezone.is_some_and(|zone| zone.starts_with("Europe/") && !COMMA_ZONES.contains(&zone)),
     };
     // Spreadsheets do not detect other separators, such as a vertical bar.
-    if writes_semicolons || list != comma { semicolon } else { comma }
+    if writes_semicolons || list_separator != comma { semicolon } else { comma }
 }
 
 #[cfg(test)]
@@ -337,7 +340,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn csv_lines_are_those_of_the_csv_library(
+        fn csv_lines_match_those_of_the_csv_library(
             rows in prop::collection::vec(prop::collection::vec("[a,;\"\r\n\t'=#їü ]{0,12}", 2..5), 0..4),
             delimiter in prop::sample::select(vec![b',', b';', b'\t']),
         ) {
@@ -400,8 +403,8 @@ mod tests {
             (b'|', "US", None, b';'),
             (b'^', "", None, b';'),
         ] {
-            let found = choose_excel_separator(list, region.parse().ok(), timezone);
-            assert_eq!(char::from(found), char::from(expected), "{} {region} {timezone:?}", char::from(list));
+            let separator = choose_excel_separator(list, region.parse().ok(), timezone);
+            assert_eq!(char::from(separator), char::from(expected), "{} {region} {timezone:?}", char::from(list));
         }
     }
 

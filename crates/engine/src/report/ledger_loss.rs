@@ -56,10 +56,11 @@ pub fn find_stray_runs(copies: Vec<StrayCopies>) -> Vec<LossSign> {
     live.map(|StrayCopies { run, place, .. }| LossSign::Copies { run, place }).collect()
 }
 
-/// The maximum number of rows that commands which send nothing check.
+/// The maximum number of rows to check in commands that send nothing.
 const QUICK_CHECK_ROWS: usize = 10_000;
 
-/// The results at `path`, if they contain identifiers that the ledger never assigned.
+/// The results at `path`, if they contain identifiers that the ledger never assigned. Without a ledger, all identifiers
+/// count as unknown.
 ///
 /// # Errors
 /// If the ledger cannot be read.
@@ -128,22 +129,23 @@ async fn remove_known_ids(ledger: &dyn Ledger, run: &Run, unknown: &mut RoaringT
     Ok(())
 }
 
-/// The identifiers in the first rows of a results file, whether campaign or a spreadsheet program wrote it: in any
-/// supported encoding, compressed, or as a workbook. Empty if the file is not a results file.
+/// The identifiers in the first `limit` rows of a results file. The file can have any supported encoding, be
+/// compressed, or be a workbook, because a spreadsheet program might have saved it. Empty if the file is not a results
+/// file.
 fn read_identifiers(path: &CampaignPath, limit: usize) -> io::Result<RoaringTreemap> {
     let mut file = BufReader::with_capacity(1 << 16, open_text(path)?);
     let Some(delimiter) = detect_delimiter(file.fill_buf()?) else { return Ok(RoaringTreemap::new()) };
     let mut results = csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(file);
-    let (mut found, mut record) = (RoaringTreemap::new(), csv::ByteRecord::new());
-    let mut left = limit;
+    let (mut ids, mut record) = (RoaringTreemap::new(), csv::ByteRecord::new());
+    let mut remaining = limit;
     // Reading stops at the first damaged row; the rows before it count.
-    while left > 0 && results.read_byte_record(&mut record).unwrap_or(false) {
-        left -= 1;
+    while remaining > 0 && results.read_byte_record(&mut record).unwrap_or(false) {
+        remaining -= 1;
         // The identifier is in the second column.
         let id = record.get(1).and_then(|id| clean_cell(std::str::from_utf8(id).ok()?).parse::<u64>().ok());
-        found.extend(id);
+        ids.extend(id);
     }
-    Ok(found)
+    Ok(ids)
 }
 
 #[cfg(test)]

@@ -78,7 +78,7 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// The rows of the listing, each with its outcome.
+    /// Starts to read the rows of the listing, each with its outcome.
     pub(super) fn into_rows(
         self,
         reader: RecipientReader<FrozenList>,
@@ -111,11 +111,11 @@ impl<'a, I: Iterator<Item = ExcludedRow<'a>>> ListingRows<'a, I> {
     pub(super) async fn next_chunk(&mut self) -> Result<Option<(Chunk, Vec<RowFacts>)>, ResultsError> {
         let Some(chunk) = self.list.next_chunk().await else { return Ok(None) };
         let mut facts = Vec::with_capacity(chunk.len());
-        let ends = chunk.get(0).zip(chunk.get(chunk.len().saturating_sub(1)));
-        if let (Some(records), Some((first, last))) = (&mut self.records, ends) {
+        let first_and_last = chunk.get(0).zip(chunk.get(chunk.len().saturating_sub(1)));
+        if let (Some(records), Some((first, last))) = (&mut self.records, first_and_last) {
             records.read_rows(first.row, last.row).await?;
         }
-        if let (Some(earlier), Some((_, last))) = (&mut self.earlier, ends) {
+        if let (Some(earlier), Some((_, last))) = (&mut self.earlier, first_and_last) {
             earlier.look_up_through(last.row).await?;
         }
         for recipient in chunk.iter() {
@@ -304,9 +304,9 @@ mod tests {
         let text = format!("phone\n{rows}");
         let sha256 = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
         let open = || Ok(Box::new(io::Cursor::new(text.clone())) as ListReader);
-        let place = Path::new("list.csv");
-        let list = FrozenList::open(ListSource::Outside { path: place, open: &open }).unwrap();
-        (ReadAheadList::spawn(RecipientReader::open(list, place, &ListSettings::default()).unwrap()), sha256)
+        let path = Path::new("list.csv");
+        let list = FrozenList::open(ListSource::Outside { path, open: &open }).unwrap();
+        (ReadAheadList::spawn(RecipientReader::open(list, path, &ListSettings::default()).unwrap()), sha256)
     }
 
     #[tokio::test]
@@ -339,9 +339,9 @@ mod tests {
     #[tokio::test]
     async fn read_error_is_reported_at_the_end() {
         let open = || Ok(Box::new(io::Cursor::new("phone,name\n380501000002,Olena\n380501000003\n")) as ListReader);
-        let place = Path::new("list.csv");
-        let list = FrozenList::open(ListSource::Outside { path: place, open: &open }).unwrap();
-        let mut list = ReadAheadList::spawn(RecipientReader::open(list, place, &ListSettings::default()).unwrap());
+        let path = Path::new("list.csv");
+        let list = FrozenList::open(ListSource::Outside { path, open: &open }).unwrap();
+        let mut list = ReadAheadList::spawn(RecipientReader::open(list, path, &ListSettings::default()).unwrap());
         while list.next_chunk().await.is_some() {}
         assert!(matches!(list.verify_hash("").await, Err(ResultsError::Recipients(_))));
     }

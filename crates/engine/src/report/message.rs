@@ -24,7 +24,7 @@ pub struct MessageHistory {
     pub phone: Option<Phone>,
     /// The current state.
     pub state: RowState,
-    /// The reason if it is never sent.
+    /// The reason why the row is never sent. `None` if the row was or can be sent.
     pub left_out: Option<String>,
     /// The events, oldest first.
     pub entries: Vec<HistoryEntry>,
@@ -100,12 +100,12 @@ impl MessageHistory {
         if messages.is_empty() {
             messages.extend(rows.first());
         }
-        let more = messages.len().saturating_sub(limit) as u64;
+        let other_count = messages.len().saturating_sub(limit) as u64;
         let mut histories = Vec::new();
         for recipient in messages.into_iter().take(limit) {
             histories.push(Self::load_recipient(ledger, run, &snapshot, *recipient).await?);
         }
-        Ok((histories, more))
+        Ok((histories, other_count))
     }
 
     /// Loads the histories of the messages to all `recipients`. `owned` means that a process is sending the run.
@@ -134,8 +134,11 @@ impl MessageHistory {
     ) -> Result<Self, LedgerError> {
         let state = snapshot.row_state(row);
         // A row that was skipped after an attempt can have an outcome.
-        let left_out =
-            snapshot.left_out.find_reason(row).filter(|(known, _)| *known == state).map(|(_, text)| text.to_owned());
+        let left_out = snapshot
+            .left_out
+            .find_reason(row)
+            .filter(|(excluded, _)| *excluded == state)
+            .map(|(_, text)| text.to_owned());
         let entries = load_entries(ledger, run, row, snapshot.states.events()).await?;
         Ok(Self { row, phone, state, left_out, entries })
     }
@@ -151,7 +154,8 @@ impl MessageHistory {
         };
         let left_out = ledger.load_excluded_rows(run.key).await?;
         let events = RowEvents::new(ledger.load_events(run.key).await?, run.endpoint).with_excluded_rows(&left_out);
-        let left_out = left_out.find_reason(row).filter(|(known, _)| *known == state).map(|(_, text)| text.to_owned());
+        let left_out =
+            left_out.find_reason(row).filter(|(excluded, _)| *excluded == state).map(|(_, text)| text.to_owned());
         let entries = load_entries(ledger, run, row, &events).await?;
         Ok(Some(Self { row, phone, state, left_out, entries }))
     }
@@ -248,7 +252,7 @@ pub(super) enum GatewayClock {
 pub enum TimeCertainty {
     /// The gateway reported the time of the delivery.
     Exact,
-    /// An upper bound: the gateway reported only the reading, or no time.
+    /// An upper bound: the gateway reported only when the message was read, or no time.
     AtLatest,
     /// The reported time cannot be right.
     Uncertain,
@@ -257,7 +261,7 @@ pub enum TimeCertainty {
 /// The delivery of one message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageDelivery {
-    /// The channel that delivered it first. `None` if no receipt names a known channel.
+    /// The channel that delivered the message first. `None` if no receipt names a known channel.
     pub channel: Option<Channel>,
     /// The reported time; the arrival of the receipt if it reports none.
     pub at: Timestamp,
@@ -265,12 +269,12 @@ pub struct MessageDelivery {
     pub certainty: TimeCertainty,
     /// The time when the receipt with that time arrived.
     pub received: Timestamp,
-    /// The time from the request to the delivery. `None` if it is uncertain.
+    /// The time from the request to the delivery. `None` if the time of the delivery is uncertain.
     pub time: Option<Duration>,
-    /// The channel that reported its reading, or the channel of the delivery if that receipt names none. `None` if it
-    /// was not read.
+    /// The channel that reported the message as read, or the channel of the delivery if that receipt names none. `None`
+    /// if the message was not read.
     pub read_by: Option<Channel>,
-    /// Whether the gateway reported only some of its parts as delivered.
+    /// Whether the gateway reported only some of the message's parts as delivered.
     pub in_part: bool,
 }
 
@@ -296,20 +300,20 @@ impl GatewayClock {
 /// A receipt that proves a delivery, with the certainty of its time.
 struct Evidence<'r> {
     receipt: &'r StoredReceipt,
-    arrival: DeliveryState,
+    state: DeliveryState,
     certainty: TimeCertainty,
 }
 
 impl<'r> Evidence<'r> {
     fn from_receipt(receipt: &'r StoredReceipt, sent: Timestamp, clock: GatewayClock) -> Option<Self> {
-        let arrival = receipt.receipt.status.delivery_state();
-        let certainty = match (arrival, receipt.receipt.updated) {
+        let state = receipt.receipt.status.delivery_state();
+        let certainty = match (state, receipt.receipt.updated) {
             (DeliveryState::Pending | DeliveryState::Failed, _) => return None,
             (_, Some(reported)) if !clock.accepts_time(reported, sent, receipt.at) => TimeCertainty::Uncertain,
             (DeliveryState::Delivered, Some(_)) => TimeCertainty::Exact,
             (DeliveryState::Delivered | DeliveryState::Read, _) => TimeCertainty::AtLatest,
         };
-        Some(Self { receipt, arrival, certainty })
+        Some(Self { receipt, state, certainty })
     }
 
     /// A sort key that puts better evidence first: plausible times before uncertain times, then earlier times before
@@ -337,10 +341,10 @@ impl MessageDelivery {
             receipts.filter_map(|receipt| Evidence::from_receipt(receipt, first_sent, clock)).collect();
         evidence.sort_by_key(Evidence::rank);
         let best = evidence.first()?;
-        let read = evidence.iter().find(|evidence| evidence.arrival == DeliveryState::Read);
+        let read = evidence.iter().find(|evidence| evidence.state == DeliveryState::Read);
         let read_by = read.and_then(Evidence::channel);
         let channel = best.channel().or(read_by).or_else(|| evidence.iter().find_map(Evidence::channel));
-        let is_part = |evidence: &Evidence<'_>| evidence.receipt.receipt.status == Status::PartiallyDelivered;
+        let is_partial = |evidence: &Evidence<'_>| evidence.receipt.receipt.status == Status::PartiallyDelivered;
         let at = best.receipt.reported_at();
         Some(Self {
             channel,
@@ -349,7 +353,7 @@ impl MessageDelivery {
             received: best.receipt.at,
             time: (best.certainty != TimeCertainty::Uncertain).then(|| time_since(sent, at)),
             read_by: read_by.or(channel).filter(|_| read.is_some()),
-            in_part: evidence.iter().all(is_part),
+            in_part: evidence.iter().all(is_partial),
         })
     }
 

@@ -72,6 +72,6 @@ pub use workbook::MAX_SHEET_ROWS;
 
 pub use campaign_core::domain::{format_count, format_thousands};
 
-/// The version of the JSON output, in each top-level object. It changes if a program that reads the output must change;
-/// see docs/stability.md.
+/// The version of the JSON output, in each top-level object. It changes only if programs that read the output must
+/// change; see docs/stability.md.
 pub const JSON_VERSION: u8 = 1;

@@ -127,8 +127,8 @@ fn render_viber(text: &mut String, channel: &str, viber: &Viber<Cow<'_, str>>) {
     }
 }
 
-fn write_heading(text: &mut String, channel: &str, from: &str, details: &str) {
-    let _ = writeln!(text, "  {channel:<9}{}{details}", escape_to_one_line(from));
+fn write_heading(text: &mut String, channel: &str, sender: &str, details: &str) {
+    let _ = writeln!(text, "  {channel:<9}{}{details}", escape_to_one_line(sender));
 }
 
 fn write_body(text: &mut String, message: &str) {
@@ -148,8 +148,8 @@ fn write_button(text: &mut String, button: Option<&str>, link: Option<&str>) {
         (Some(button), Some(link)) => {
             let _ = writeln!(text, "    [{}] → {}", escape_to_one_line(button), escape_to_one_line(link));
         }
-        (Some(one), None) | (None, Some(one)) => {
-            let _ = writeln!(text, "    [{}]", escape_to_one_line(one));
+        (Some(label), None) | (None, Some(label)) => {
+            let _ = writeln!(text, "    [{}]", escape_to_one_line(label));
         }
         (None, None) => {}
     }
@@ -234,6 +234,8 @@ pub fn preview_marked_rows<R: Read>(
     })
 }
 
+/// Composes the messages of at most `limit` rows, and passes each to `show`. Rows in `left_out` are passed with their
+/// state and reason. Returns the number of rows.
 fn for_each_row<R: Read>(
     reader: &mut RecipientReader<R>,
     recipe: &Recipe,
@@ -249,7 +251,7 @@ fn for_each_row<R: Read>(
         let chosen = chunk.iter().filter(|record| rows.is_none_or(|rows| rows.contains(record.row)));
         for record in chosen.take(limit - count) {
             let row = record.row;
-            while left_out.next_if(|(before, ..)| *before < row).is_some() {}
+            while left_out.next_if(|(excluded, ..)| *excluded < row).is_some() {}
             if let Some((_, state, reason)) = left_out.next_if(|(excluded, ..)| *excluded == row) {
                 show(record, Err((state, reason)));
             } else if let Ok(composed) = composer.compose(record) {

@@ -28,8 +28,8 @@ impl SendingProgress {
     /// that are neither planned nor excluded.
     #[must_use]
     pub fn starting_from(self, counts: StateCounts) -> Self {
-        let open = [RowState::Planned, RowState::Skipped, RowState::Invalid].map(|state| counts.get(state));
-        let earlier = counts.total().saturating_sub(open.into_iter().sum());
+        let unprocessed = [RowState::Planned, RowState::Skipped, RowState::Invalid].map(|state| counts.get(state));
+        let earlier = counts.total().saturating_sub(unprocessed.into_iter().sum());
         Self { earlier, counts, ..self }
     }
 
@@ -119,8 +119,8 @@ impl Speed {
 
     /// The speed, and the time that `rows` more rows will take. `None` if the speed is unknown.
     pub(super) fn estimate(&self, rows: u64) -> Option<Estimate> {
-        let ((began, before), (now, done_now)) = (self.first?, self.last?);
-        let (time, sent) = (now.saturating_duration_since(began), done_now.saturating_sub(before));
+        let ((began, done_before), (now, done_now)) = (self.first?, self.last?);
+        let (time, sent) = (now.saturating_duration_since(began), done_now.saturating_sub(done_before));
         if time < MIN_INTERVAL || sent == 0 {
             return None;
         }

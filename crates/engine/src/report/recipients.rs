@@ -85,7 +85,7 @@ pub fn read_list_headers(copies: &Copies, frozen: &FrozenInputs) -> Result<Vec<S
     let source = ListSource::Copies(copies);
     let reader = RecipientReader::open(FrozenList::open(source)?, source.path(), &reader_settings(&frozen.brief))?;
     let (headers, phones) = (reader.header().headers(), reader.header().phones());
-    let others = headers.iter().enumerate().filter(|(place, header)| !phones.contains(*place) && !header.is_empty());
+    let others = headers.iter().enumerate().filter(|(index, header)| !phones.contains(*index) && !header.is_empty());
     Ok(others.map(|(_, header)| header.clone()).collect())
 }
 
@@ -103,7 +103,7 @@ impl ListColumn {
         let (source, mut column) = (ListSource::Copies(copies), Self::default());
         let mut list = FrozenList::open(source)?;
         let mut reader = RecipientReader::open(&mut list, source.path(), &reader_settings(&frozen.brief))?;
-        let Some(position) = reader.header().headers().iter().position(|known| known == header) else {
+        let Some(position) = reader.header().headers().iter().position(|name| name == header) else {
             return Ok(column);
         };
         let (last, mut chunk) = (rows.max().unwrap_or_default(), Chunk::new());
@@ -132,8 +132,8 @@ pub async fn find_numbers(
 ) -> Result<RoaringTreemap, ResultsError> {
     let copies = load_copies(ledger, run).await?;
     let frozen = FrozenInputs::from_copies(&copies)?;
-    let found = filter_recipients(&copies, &frozen, |_, phone| phone().is_some_and(&is_wanted))?;
-    Ok(found.into_iter().filter_map(|recipient| recipient.phone).map(Phone::to_u64).collect())
+    let recipients = filter_recipients(&copies, &frozen, |_, phone| phone().is_some_and(&is_wanted))?;
+    Ok(recipients.into_iter().filter_map(|recipient| recipient.phone).map(Phone::to_u64).collect())
 }
 
 /// Loads the rows of a run's list. Blank lines are not rows.
@@ -153,6 +153,8 @@ pub(super) async fn load_list_rows(ledger: &dyn Ledger, run: &Run) -> Result<Roa
     Ok(rows)
 }
 
+/// Finds the recipients in the frozen list for which `is_wanted` returns true, in list order. `is_wanted` gets each
+/// record, and a function that returns the record's phone number.
 fn filter_recipients(
     copies: &Copies,
     frozen: &FrozenInputs,
@@ -162,17 +164,17 @@ fn filter_recipients(
     let mut list = FrozenList::open(source)?;
     let mut reader = RecipientReader::open(&mut list, source.path(), &reader_settings(brief))?;
     let (columns, region) = (reader.header().phones().clone(), brief.region);
-    let (mut found, mut chunk) = (Vec::new(), Chunk::new());
+    let (mut recipients, mut chunk) = (Vec::new(), Chunk::new());
     while reader.read_chunk(&mut chunk).map_err(|finding| vec![*finding])? {
         for record in chunk.iter() {
             let phone = || columns.choose_phone(record.fields, region).ok();
             if is_wanted(record, &phone) {
-                found.push(Recipient { row: record.row, phone: phone() });
+                recipients.push(Recipient { row: record.row, phone: phone() });
             }
         }
     }
     list.verify_hash(&frozen.recipients_sha256)?;
-    Ok(found)
+    Ok(recipients)
 }
 
 /// The result of writing the recipients of a run.
@@ -307,13 +309,13 @@ async fn for_each_recipient(
     let mut reader = RecipientReader::open(&mut list, source.path(), &reader_settings(&frozen.brief))?;
     let (region, header) = (frozen.brief.region, reader.header().headers().to_vec());
     let columns = reader.header().phones().clone();
-    let failed = |error: csv::Error| ResultsError::Recipients(error.to_string());
-    visit(&header, None).map_err(failed)?;
+    let to_error = |error: csv::Error| ResultsError::Recipients(error.to_string());
+    visit(&header, None).map_err(to_error)?;
     let mut chunk = Chunk::new();
     while reader.read_chunk(&mut chunk).map_err(|finding| vec![*finding])? {
         for record in chunk.iter().filter(|record| is_wanted(record.row)) {
             let Ok(phone) = columns.choose_phone(record.fields, region) else { continue };
-            visit(&header, Some((record, phone))).map_err(failed)?;
+            visit(&header, Some((record, phone))).map_err(to_error)?;
         }
     }
     drop(reader);
@@ -424,8 +426,8 @@ async fn find_rows(
     let copies = load_copies(ledger, run).await?;
     let frozen = FrozenInputs::from_copies(&copies)?;
     let mut elsewhere = RoaringBitmap::new();
-    let found = filter_recipients(&copies, &frozen, |record, chosen| {
-        if chosen() == Some(phone) {
+    let recipients = filter_recipients(&copies, &frozen, |record, find_phone| {
+        if find_phone() == Some(phone) {
             return true;
         }
         if record.fields.iter().any(|cell| contains_number(cell, phone, frozen.brief.region)) {
@@ -433,15 +435,17 @@ async fn find_rows(
         }
         false
     })?;
-    Ok((found.into_iter().map(|recipient| recipient.row.get()).collect(), elsewhere))
+    Ok((recipients.into_iter().map(|recipient| recipient.row.get()).collect(), elsewhere))
 }
 
 /// The number of last digits that identify a phone number without its country code.
 const NATIONAL_DIGITS: usize = 9;
+/// The minimum number of digits in a cell that can contain a phone number.
+const MIN_DIGITS: usize = 7;
 
 /// Whether a cell contains a phone number, possibly among other text.
 pub(super) fn contains_number(cell: &str, phone: Phone, region: Option<Region>) -> bool {
-    if cell.bytes().filter(u8::is_ascii_digit).count() < NATIONAL_DIGITS - 2 {
+    if cell.bytes().filter(u8::is_ascii_digit).count() < MIN_DIGITS {
         return false;
     }
     let digits: String = cell.chars().filter(char::is_ascii_digit).collect();
@@ -492,12 +496,12 @@ async fn load_addressees(ledger: &dyn Ledger, run: &Run) -> Result<BTreeMap<Row,
 fn build_list(numbers: &BTreeMap<Row, Addressee>) -> Vec<u8> {
     let mut list = b"phone\n".to_vec();
     let mut row = Row::FIRST.get();
-    for (at, number) in numbers {
-        let blank = at.get().saturating_sub(row) as usize;
-        list.extend(std::iter::repeat_n(b'\n', blank));
+    for (number_row, number) in numbers {
+        let blank_rows = number_row.get().saturating_sub(row) as usize;
+        list.extend(std::iter::repeat_n(b'\n', blank_rows));
         let number = number.phone().map_or_else(|| FORGOTTEN.to_owned(), |number| number.to_string());
         list.extend(format!("{number}\n").into_bytes());
-        row = at.get() + 1;
+        row = number_row.get() + 1;
     }
     list
 }

@@ -168,9 +168,9 @@ pub async fn find_unclear_replies(ledger: &dyn Ledger, run: &Run) -> Result<Vec<
             let opt_ins = replies.iter().filter(|reply| words.find_opt_in_word(reply.text).is_some());
             let opt_in_reply_at = opt_ins.map(|reply| reply.at).max();
             let ended = ledger.find_ended_opt_outs(phone).await?;
-            let ends =
+            let end_times =
                 ended.iter().filter(|ended| ended.end.by.starts_with(&reply_source(""))).map(|ended| ended.end.at);
-            let opted_in_at = ends.max().max(opt_in_reply_at);
+            let opted_in_at = end_times.max().max(opt_in_reply_at);
             let is_open = |reply: &MessageReply<'_>| opted_in_at.is_none_or(|at| reply.at >= at);
             let replies = replies.iter().filter(|reply| looks_like_opt_out(reply) && is_open(reply));
             unclear.extend(replies.map(|MessageReply { channel, at, text, .. }| UnclearReply {

@@ -65,6 +65,9 @@ pub enum ResultsError {
     },
 }
 
+/// The size of the buffer for writing a results file.
+const WRITE_BUFFER_BYTES: usize = 1 << 16;
+
 /// Writes the results to a temporary file, which then replaces the target file. Only the owner can read the file.
 /// Returns the figures of the runs whose figures are calculated in the same pass.
 ///
@@ -82,7 +85,7 @@ pub async fn write_results_file(
     let (temporary, file) = create_temporary_file(&path).map_err(failed)?;
     let written = async {
         let format = if is_workbook(&path) { ResultsFormat::Workbook } else { format };
-        let mut out = BufWriter::with_capacity(1 << 16, file);
+        let mut out = BufWriter::with_capacity(WRITE_BUFFER_BYTES, file);
         let figures = write_results(&mut out, format, listings).await.map_err(|error| match error {
             ResultsError::Write { error, .. } => failed(error),
             other => other,
@@ -146,6 +149,7 @@ fn convert_to_workbook(file: &Path, figures: &[FigureRow]) -> io::Result<()> {
     workbook::write_workbook(csv, figures, private::open_file(file, ExistingFile::CreateNew)?, folder)
 }
 
+/// Creates a temporary file in the folder of `path` that only the owner can read. Returns its path and the open file.
 pub(super) fn create_temporary_file(path: &Path) -> io::Result<(PathBuf, File)> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let temporary = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
@@ -209,13 +213,13 @@ impl<W: Write> ResultsWriter<W> {
     ) -> Result<Option<RunFigures>, ResultsError> {
         let recipient_count = listing.run.map_or(0, |run| run.recipients);
         let reader = listing.open_reader()?;
-        let writer = Arc::new(listing.row_formatter(layout.clone(), recipients, reader.header()));
+        let formatter = Arc::new(listing.row_formatter(layout.clone(), recipients, reader.header()));
         let mut rows = listing.into_rows(reader)?;
-        let (mut formatting, at_once) = (VecDeque::new(), count_cores());
+        let (mut formatting, max_groups) = (VecDeque::new(), count_cores());
         while let Some((chunk, facts)) = rows.next_chunk().await? {
-            let writer = Arc::clone(&writer);
-            formatting.push_back(tokio::task::spawn_blocking(move || writer.format_rows(&chunk, &facts)));
-            if formatting.len() > at_once {
+            let formatter = Arc::clone(&formatter);
+            formatting.push_back(tokio::task::spawn_blocking(move || formatter.format_rows(&chunk, &facts)));
+            if formatting.len() > max_groups {
                 self.write_next(&mut formatting).await?;
             }
         }
@@ -225,6 +229,7 @@ impl<W: Write> ResultsWriter<W> {
         Ok(rows.finish().await?.and_then(|records| records.into_figures(recipient_count)))
     }
 
+    /// Waits until the first group of rows is formatted, and writes it.
     async fn write_next(&mut self, formatting: &mut VecDeque<JoinHandle<Vec<u8>>>) -> Result<(), ResultsError> {
         let Some(rows) = formatting.pop_front() else { return Ok(()) };
         let rows = rows.await.map_err(|error| write_error(io::Error::other(error)))?;
@@ -355,27 +360,28 @@ fn link_or_copy(path: &Path, backup: &Path) -> io::Result<()> {
     copied
 }
 
-/// Whether two files have the same bytes.
-fn has_same_content(one: &Path, other: &Path) -> bool {
-    let same = || -> io::Result<bool> {
-        let (one, other) = (File::open(one)?, File::open(other)?);
-        if one.metadata()?.len() != other.metadata()?.len() {
+/// Whether two files have the same bytes. False if a file cannot be read.
+fn has_same_content(first: &Path, second: &Path) -> bool {
+    let compare = || -> io::Result<bool> {
+        let (first, second) = (File::open(first)?, File::open(second)?);
+        if first.metadata()?.len() != second.metadata()?.len() {
             return Ok(false);
         }
-        let (mut one, mut other) =
-            (BufReader::with_capacity(COMPARE_BYTES, one), BufReader::with_capacity(COMPARE_BYTES, other));
-        let (mut left, mut right) = ([0; COMPARE_BYTES], [0; COMPARE_BYTES]);
+        let mut first = BufReader::with_capacity(COMPARE_BYTES, first);
+        let mut second = BufReader::with_capacity(COMPARE_BYTES, second);
+        let (mut first_block, mut second_block) = ([0; COMPARE_BYTES], [0; COMPARE_BYTES]);
         loop {
-            let (count, other_count) = (fill_buffer(&mut one, &mut left)?, fill_buffer(&mut other, &mut right)?);
-            if left[..count] != right[..other_count] {
+            let first_count = fill_buffer(&mut first, &mut first_block)?;
+            let second_count = fill_buffer(&mut second, &mut second_block)?;
+            if first_block[..first_count] != second_block[..second_count] {
                 return Ok(false);
             }
-            if count == 0 {
+            if first_count == 0 {
                 return Ok(true);
             }
         }
     };
-    same().unwrap_or(false)
+    compare().unwrap_or(false)
 }
 
 /// Reads until the buffer is full or the file ends.

@@ -26,7 +26,7 @@ use campaign_manifest::DuplicatePolicy;
 /// The results of a run, or of the recipients of several runs, for any output.
 pub struct RunResults<'a> {
     ledger: &'a dyn Ledger,
-    /// The oldest first; never empty.
+    /// The listed runs, oldest first; never empty.
     parts: Vec<ListedRun<'a>>,
     selection: RowSelection,
     excel: bool,
@@ -186,17 +186,17 @@ impl<'a> RunResults<'a> {
         let failed = |error| ResultsError::BackupFailed { path: target.path().to_owned(), error };
         let backup = back_up_results(&path, &run).map_err(failed)?;
         // The opened path can lead through the handle of its folder, so the original path is reported.
-        let place = match folder {
+        let backup_path = match folder {
             Some(_) => target.path().with_file_name(backup.file_name().unwrap_or_default()),
             None => backup,
         };
-        let absolute =
+        let to_absolute =
             |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
-        let is_at_target = |other: &Run| other.results.as_deref() == Some(absolute(target.path()).as_str());
+        let is_at_target = |other: &Run| other.results.as_deref() == Some(to_absolute(target.path()).as_str());
         if let Some(other) = other.filter(is_at_target) {
-            self.ledger.update_runs(vec![other.key], RunUpdate::ResultsFile(absolute(&place))).await?;
+            self.ledger.update_runs(vec![other.key], RunUpdate::ResultsFile(to_absolute(&backup_path))).await?;
         }
-        Ok(Some(ResultsBackup { run, path: place }))
+        Ok(Some(ResultsBackup { run, path: backup_path }))
     }
 
     /// Writes the results as CSV.
@@ -223,10 +223,10 @@ impl<'a> RunResults<'a> {
         let mut listed = RoaringBitmap::new();
         let listing = self.newest_run().open_listing(self.ledger, &self.selection).await?;
         let reader = listing.open_reader()?;
-        let writer = listing.row_formatter(Layout::Json(Vec::new()), &RecipientColumns::default(), reader.header());
+        let formatter = listing.row_formatter(Layout::Json(Vec::new()), &RecipientColumns::default(), reader.header());
         let mut rows = listing.into_rows(reader)?;
         while let Some((chunk, facts)) = rows.next_chunk().await? {
-            listed.extend(writer.find_listed_rows(&chunk, &facts).into_iter().map(Row::get));
+            listed.extend(formatter.find_listed_rows(&chunk, &facts).into_iter().map(Row::get));
         }
         rows.finish().await?;
         Ok(listed)
@@ -376,8 +376,8 @@ impl RowIdentifier {
     /// Identifies the recipient of a row. Rows must be passed in ascending order.
     fn identify(&mut self, row: Row, phone: Phone) -> RecipientIdentity {
         let Some(texts) = &mut self.texts else { return RecipientIdentity::Number(phone) };
-        while texts.next_if(|(before, _)| *before < row).is_some() {}
-        let text = texts.next_if(|(other, _)| *other == row).map(|(_, text)| text);
+        while texts.next_if(|(text_row, _)| *text_row < row).is_some() {}
+        let text = texts.next_if(|(text_row, _)| *text_row == row).map(|(_, text)| text);
         let count = self.repeats.entry((phone, text)).or_default();
         let mut hasher = DefaultHasher::new();
         (phone, text, *count).hash(&mut hasher);
@@ -409,11 +409,11 @@ impl RowCandidates {
         let reader = listing.open_reader()?;
         let columns = reader.header().phones().clone();
         let mut rows = listing.into_rows(reader)?;
-        let (mut candidates, mut recipients) = (Self::default(), RowIdentifier::new(texts));
+        let (mut candidates, mut identifier) = (Self::default(), RowIdentifier::new(texts));
         while let Some((chunk, facts)) = rows.next_chunk().await? {
             for (recipient, facts) in chunk.iter().zip(&facts) {
                 let (row, phone) = (recipient.row, facts.phone(recipient.fields, &columns, region));
-                let recipient = phone.map(|phone| recipients.identify(row, phone));
+                let recipient = phone.map(|phone| identifier.identify(row, phone));
                 candidates.add_row(row, recipient, facts.state(activity), listed);
             }
         }

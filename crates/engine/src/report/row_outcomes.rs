@@ -25,8 +25,9 @@ use campaign_ledger::{
 const BLOCK_ROWS: u32 = 2_048;
 /// The maximum number of requests that are read at once.
 const BLOCK_ENVELOPES: u32 = 64;
-/// The number of rows whose receipts are read at once: in a full read, and if few rows are wanted.
+/// The number of rows whose receipts are read at once if all rows are read.
 const RECEIPT_ROWS: u32 = 4_096;
+/// The number of rows whose receipts are read at once if only a few rows are read.
 const RECEIPT_ROWS_FOR_FEW: u32 = 32;
 
 /// The outcome of a sent row.
@@ -36,13 +37,13 @@ pub struct RowRecord {
     pub phone: Option<Phone>,
     /// The operation type of the last attempt.
     pub kind: OperationKind,
-    /// The channels of that message.
+    /// The channels of the last attempt's message.
     pub chain: Chain,
     /// The time when the last attempt was recorded.
     pub begun_at: Timestamp,
     /// The time of submission in the format of the results.
     pub submitted_at: Arc<str>,
-    /// The outcome of that attempt and its time. `None` if only the intent is recorded.
+    /// The time and the outcome of the last attempt. `None` if only the intent is recorded.
     pub settled: Option<(Arc<str>, OperationOutcome)>,
     /// The billed parts of all messages of the row, if the gateway reported them.
     pub parts: Option<u32>,
@@ -50,7 +51,7 @@ pub struct RowRecord {
     pub state: RowState,
     /// Later facts and decisions about the row.
     pub amendment: Option<Box<Amendment>>,
-    /// The conclusion from its receipts.
+    /// The conclusion from the receipts of the row's message.
     pub receipt_summary: Option<Box<ReceiptSummary>>,
 }
 
@@ -98,15 +99,15 @@ impl RowRecord {
     /// The channel for which the message counts: the channel that delivered it, otherwise the channel that was reported
     /// last, otherwise the only channel.
     pub fn channel(&self) -> Option<Channel> {
-        let only = self.chain.channels().next().filter(|_| !self.chain.has_fallback());
+        let only_channel = self.chain.channels().next().filter(|_| !self.chain.has_fallback());
         let reported = self.receipt_summary.as_ref().and_then(|summary| match &summary.delivery {
             Some(delivery) => delivery.channel,
             None => summary.last.receipt.known_channel(),
         });
-        reported.or(only)
+        reported.or(only_channel)
     }
 
-    /// The channel for which a read message counts: the channel that reported the reading, or otherwise
+    /// The channel for which a read message counts: the channel that reported it as read, or otherwise
     /// [`Self::channel`].
     pub fn reading_channel(&self) -> Option<Channel> {
         self.delivery().and_then(|delivery| delivery.read_by).or_else(|| self.channel())
@@ -191,13 +192,13 @@ impl RowAttempts {
         self.earlier.iter().chain([&self.last]).map(|attempt| attempt.to_attempt(row, activities)).collect()
     }
 
-    /// Selects the latest attempt with the identifiers of the wanted retry order, or else the last attempt.
+    /// Selects the latest attempt for whose envelope `has_order` returns true, or else the last attempt.
     fn select_attempt(mut self, has_order: impl Fn(u32) -> bool) -> SentAttempt {
-        let place = (0..self.earlier.len())
-            .filter(|place| has_order(self.earlier[*place].envelope))
-            .max_by_key(|place| self.earlier[*place].envelope);
-        match place.filter(|_| !has_order(self.last.envelope)) {
-            Some(place) => self.earlier.swap_remove(place),
+        let index = (0..self.earlier.len())
+            .filter(|index| has_order(self.earlier[*index].envelope))
+            .max_by_key(|index| self.earlier[*index].envelope);
+        match index.filter(|_| !has_order(self.last.envelope)) {
+            Some(index) => self.earlier.swap_remove(index),
             None => self.last,
         }
     }
@@ -277,20 +278,22 @@ impl<'a> RowRecords<'a> {
             .with_excluded_rows(&ledger.load_excluded_rows(run).await?);
         let summaries = ledger.list_envelope_summaries(run).await?;
         let last = summaries.iter().map(|summary| summary.last).max();
-        let (block, receipts_at_once) = match wanted {
+        let (block_size, receipts_at_once) = match wanted {
             Some(_) => (1, RECEIPT_ROWS_FOR_FEW),
             None => (choose_block_size(last, summaries.len()), RECEIPT_ROWS),
         };
         let mut blocks: BTreeMap<u32, Row> = BTreeMap::new();
         for summary in summaries {
-            let within = summary.first.get()..=summary.last.get();
-            if wanted.is_none_or(|rows| rows.range_cardinality(within) > 0) {
-                let first = blocks.entry(summary.envelope / block).or_insert(summary.first);
+            let span = summary.first.get()..=summary.last.get();
+            if wanted.is_none_or(|rows| rows.range_cardinality(span) > 0) {
+                let first = blocks.entry(summary.envelope / block_size).or_insert(summary.first);
                 *first = summary.first.min(*first);
             }
         }
-        let mut blocks: Vec<_> =
-            blocks.into_iter().map(|(number, first)| (first, number * block..=number * block + (block - 1))).collect();
+        let mut blocks: Vec<_> = blocks
+            .into_iter()
+            .map(|(number, first)| (first, number * block_size..=number * block_size + (block_size - 1)))
+            .collect();
         blocks.sort_by_key(|(first, _)| *first);
         let (attempts, receipts, requests) = Default::default();
         let (blocks, first_unread) = (blocks.into(), 0);
@@ -382,11 +385,11 @@ impl<'a> RowRecords<'a> {
     fn find_proven_costs(&self, row: Row, attempts: &RowAttempts) -> Vec<Option<Amount>> {
         let Some(receipts) = self.receipts.get(&row) else { return Vec::new() };
         let all: Vec<&SentAttempt> = attempts.earlier.iter().chain([&attempts.last]).collect();
-        let counted = |attempt: &&SentAttempt| {
+        let count_attempt = |attempt: &&SentAttempt| {
             let counts = self.events.counts_as_sent(row, attempt.envelope, attempt.chain, attempt.outcome());
             (attempt.to_attempt(row, &self.activities), counts)
         };
-        let counted: Vec<(Attempt, bool)> = all.iter().map(counted).collect();
+        let counted: Vec<(Attempt, bool)> = all.iter().map(count_attempt).collect();
         let proven = self.events.find_proven_attempts(row, &counted, receipts).into_iter();
         proven.map(|index| all[index].cost).collect()
     }
@@ -482,7 +485,7 @@ impl<'a> RowRecords<'a> {
             };
             match self.attempts.entry(sent.row) {
                 Entry::Vacant(entry) => drop(entry.insert(RowAttempts { last: attempt, earlier: Vec::new() })),
-                Entry::Occupied(mut known) => known.get_mut().add_attempt(attempt),
+                Entry::Occupied(mut entry) => entry.get_mut().add_attempt(attempt),
             }
         }
     }
@@ -496,9 +499,9 @@ impl ReceiptSummary {
             _ => None,
         };
         let matching = receipts.iter().filter(|receipt| receipt.order == self.last.order);
-        let mut named = matching.filter_map(|receipt| receipt.receipt.msg_id.as_ref()).chain(accepted);
-        let first = named.next();
-        named.any(|other| Some(other) != first)
+        let mut msg_ids = matching.filter_map(|receipt| receipt.receipt.msg_id.as_ref()).chain(accepted);
+        let first = msg_ids.next();
+        msg_ids.any(|other| Some(other) != first)
     }
 }
 

@@ -29,31 +29,31 @@ impl RowIndex {
         let snapshot = Snapshot::load(ledger, run, owned).await?;
         let mut sets: BTreeMap<RowState, RoaringBitmap> = BTreeMap::new();
         let (first, last) = (Row::FIRST.get(), run.last_row().get());
-        let mut known = RoaringBitmap::new();
+        let mut recorded = RoaringBitmap::new();
         for row in (first..=last).map(Row::new) {
             if snapshot.states.recorded_state(row).is_some() {
                 sets.entry(snapshot.row_state(row)).or_default().insert(row.get());
-                known.insert(row.get());
+                recorded.insert(row.get());
             }
         }
         for (state, _, rows) in snapshot.left_out.sets() {
-            *sets.entry(state).or_default() |= rows - &known;
+            *sets.entry(state).or_default() |= rows - &recorded;
         }
-        known |= snapshot.left_out.rows();
-        let mut rest = RoaringBitmap::new();
-        if known.len() < run.recipients {
-            rest.insert_range(first..=last);
-            rest -= &known;
+        recorded |= snapshot.left_out.rows();
+        let mut unrecorded = RoaringBitmap::new();
+        if recorded.len() < run.recipients {
+            unrecorded.insert_range(first..=last);
+            unrecorded -= &recorded;
         }
         // Blank lines of the list are not rows. If the list cannot be read, blank lines stay in the index, so that no
         // row is lost.
-        if known.len() + rest.len() > run.recipients
+        if recorded.len() + unrecorded.len() > run.recipients
             && let Ok(listed) = load_list_rows(ledger, run).await
         {
-            rest &= listed;
+            unrecorded &= listed;
         }
         let unattempted = RunActivity::from_progress(run.progress, owned).unattempted_state(None);
-        *sets.entry(unattempted).or_default() |= rest;
+        *sets.entry(unattempted).or_default() |= unrecorded;
         Ok(Self { sets })
     }
 
@@ -77,19 +77,19 @@ impl RowIndex {
     /// At most `limit` rows in a state (or in any state), starting at row `from`. Ask for one more row than a page
     /// shows to learn whether another page follows.
     pub fn rows_from(&self, state: Option<RowState>, from: Row, limit: usize) -> Vec<Row> {
-        let within = |set: &RoaringBitmap| set.range(from.get()..).take(limit).collect::<Vec<u32>>();
-        let mut rows: Vec<u32> = self.matching_sets(state).flat_map(within).collect();
+        let take_rows = |set: &RoaringBitmap| set.range(from.get()..).take(limit).collect::<Vec<u32>>();
+        let mut rows: Vec<u32> = self.matching_sets(state).flat_map(take_rows).collect();
         rows.sort_unstable();
         rows.truncate(limit);
         rows.into_iter().map(Row::new).collect()
     }
 
-    /// The first row of the page that ends just before row `before`: of the nearest `limit` preceding rows in a state
-    /// (or in any state), the earliest. `None` if no row precedes it.
+    /// The first row of the page that ends just before row `before`: a page of at most `limit` rows in a state (or in
+    /// any state). `None` if no such row precedes `before`.
     pub fn find_page_start(&self, state: Option<RowState>, before: Row, limit: usize) -> Option<Row> {
-        let within = |set: &RoaringBitmap| set.range(..before.get()).rev().take(limit).collect::<Vec<u32>>();
-        let mut rows: Vec<u32> = self.matching_sets(state).flat_map(within).collect();
-        rows.sort_unstable_by(|one, other| other.cmp(one));
+        let take_rows = |set: &RoaringBitmap| set.range(..before.get()).rev().take(limit).collect::<Vec<u32>>();
+        let mut rows: Vec<u32> = self.matching_sets(state).flat_map(take_rows).collect();
+        rows.sort_unstable_by(|first, second| second.cmp(first));
         rows.truncate(limit);
         rows.last().copied().map(Row::new)
     }
@@ -236,7 +236,7 @@ pub async fn load_row_summaries(
 fn find_reason(record: &RowRecord) -> Option<String> {
     let state = record.state;
     let receipt = record.receipt_summary.as_ref().map(|summary| &summary.last.receipt);
-    let answered = match record.settled.as_ref().map(|(_, outcome)| outcome) {
+    let answer_reason = match record.settled.as_ref().map(|(_, outcome)| outcome) {
         Some(OperationOutcome::Rejected { error }) if !state.is_with_gateway() => Some(error.as_str()),
         Some(OperationOutcome::NotSent { reason } | OperationOutcome::InDoubt { reason }) if !state.is_proven() => {
             Some(reason.as_ref())
@@ -244,7 +244,7 @@ fn find_reason(record: &RowRecord) -> Option<String> {
         None if state == RowState::InDoubt => Some(ENDED_EARLY),
         _ => None,
     };
-    reported_error(receipt, state).or(answered).map(str::to_owned)
+    reported_error(receipt, state).or(answer_reason).map(str::to_owned)
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ pub fn can_retry(run: &Run) -> bool {
 /// The status of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunStatus {
-    /// A process is sending it.
+    /// A process is sending the run.
     Sending,
     /// The run stopped early for this reason, and can be resumed.
     Stopped(String),
@@ -36,7 +36,7 @@ pub enum RunStatus {
     Finished,
     /// The remaining rows were given up for this reason.
     Abandoned(String),
-    /// A run with changed inputs replaced it.
+    /// A run with changed inputs replaced this run.
     Replaced,
     /// The run was stopped for good.
     Cancelled,
@@ -158,8 +158,8 @@ impl RunView {
         let Self { run, status, counts, .. } = self;
         let has_open_messages =
             [RowState::Accepted, RowState::Queued, RowState::InDoubt].into_iter().any(|state| counts.get(state) > 0);
-        let followed = is_followed(run, now) && run.live && !run.is_shared_single_run();
-        *status == RunStatus::Sending || (wants_receipts && followed && has_open_messages)
+        let can_get_receipts = is_followed(run, now) && run.live && !run.is_shared_single_run();
+        *status == RunStatus::Sending || (wants_receipts && can_get_receipts && has_open_messages)
     }
 
     /// The next step for the operator.
@@ -322,13 +322,13 @@ pub struct RunReport {
     pub figures: Option<RunFigures>,
     /// The approvals without the operator's confirmation, oldest first.
     pub approvals: Vec<Approval>,
-    /// The processes that send it, and their rows; empty for a single process.
+    /// The processes that send the run, and their rows; empty for a single process.
     pub senders: Vec<ShardHolder>,
     /// The budget that is left for all runs of its edition, if this is the last run. `None` for other runs, without a
     /// budget, or if the figures are unknown.
     pub budget_left: Option<Amount>,
-    /// Recipients who opted out because of it, if its figures were requested. `None` for a rehearsal, which opts no one
-    /// out.
+    /// The number of recipients who opted out because of the run, if its figures were requested. `None` for a
+    /// rehearsal, because rehearsals cause no opt-outs.
     pub opted_out: Option<u64>,
 }
 

@@ -86,12 +86,12 @@ impl ResultsTarget {
         if let Some(extension) = unsupported_workbook_extension(file) {
             return Err(format!("`{path}` has an unsupported workbook format ({extension}); use `.xlsx` or `.csv`"));
         }
-        let (real, found) = match self.file.is_confined() {
+        let (real, metadata) = match self.file.is_confined() {
             true => self.open_confined()?,
             false => {
                 let real = resolve_links(file);
-                let found = match fs::metadata(&real) {
-                    Ok(found) => Some(found),
+                let metadata = match fs::metadata(&real) {
+                    Ok(metadata) => Some(metadata),
                     Err(_) if real.symlink_metadata().is_ok() => {
                         return Err(format!("`{path}` is a broken link"));
                     }
@@ -99,18 +99,18 @@ impl ResultsTarget {
                     // Whether the file can be created is known only when it is created.
                     Err(_) => None,
                 };
-                (real, found)
+                (real, metadata)
             }
         };
-        if let Some(protected) = self.protected.iter().find(|protected| protected.contains(&real, found.as_ref())) {
+        if let Some(protected) = self.protected.iter().find(|protected| protected.contains(&real, metadata.as_ref())) {
             return Err(format!("`{path}` is {}", protected.what));
         }
-        match found {
+        match metadata {
             None if ends_in_separator(file) => Err(format!("`{path}` is a folder path")),
             None => Ok(real),
-            Some(found) if found.is_dir() => Err(format!("`{path}` is a folder")),
-            Some(found) if !found.is_file() => Err(format!("`{path}` is a pipe or a device")),
-            Some(found) if found.len() == 0 => Ok(real),
+            Some(metadata) if metadata.is_dir() => Err(format!("`{path}` is a folder")),
+            Some(metadata) if !metadata.is_file() => Err(format!("`{path}` is a pipe or a device")),
+            Some(metadata) if metadata.len() == 0 => Ok(real),
             Some(_) => match read_head(&self.file.with_path(&real)) {
                 Err(error) if error.raw_os_error().is_some() => Err(format!("`{path}` cannot be read: {error}")),
                 Ok(head) if detect_delimiter(&head).is_some() => Ok(real),
@@ -128,10 +128,10 @@ impl ResultsTarget {
         let name = file.file_name().ok_or_else(|| format!("`{path}` is a folder"))?;
         match self.file.hold_folder(false) {
             Ok(Some(folder)) => match fs::symlink_metadata(folder.file_path(name)) {
-                Ok(found) if found.is_symlink() => Err(format!(
+                Ok(metadata) if metadata.is_symlink() => Err(format!(
                     "`{path}` is a symbolic link; campaigns opened by an assistant cannot write results through links"
                 )),
-                found => Ok((folder.current_path().join(name), found.ok())),
+                metadata => Ok((folder.current_path().join(name), metadata.ok())),
             },
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => Err(describe_blocked(&path)),
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -145,10 +145,10 @@ impl ResultsTarget {
 
 impl ProtectedPath {
     /// Whether the target is this protected file, or is inside this protected folder.
-    fn contains(&self, real_target: &Path, found: Option<&Metadata>) -> bool {
+    fn contains(&self, real_target: &Path, target: Option<&Metadata>) -> bool {
         let protected = fs::metadata(&self.path).ok();
-        let identity = |file: Option<&Metadata>| file.and_then(identity);
-        if identity(found).is_some_and(|found| identity(protected.as_ref()) == Some(found)) {
+        let target_identity = target.and_then(identity);
+        if target_identity.is_some() && target_identity == protected.as_ref().and_then(identity) {
             return true;
         }
         let real = resolve_links(&self.path);
@@ -188,8 +188,8 @@ fn resolve_links(path: &Path) -> PathBuf {
 
 /// Whether the nearest existing ancestor is a folder, so that the missing folders can be created in it.
 fn can_create_folder(path: &Path) -> bool {
-    let above = path.ancestors().skip(1).find(|above| above.symlink_metadata().is_ok());
-    above.is_none_or(Path::is_dir)
+    let ancestor = path.ancestors().skip(1).find(|ancestor| ancestor.symlink_metadata().is_ok());
+    ancestor.is_none_or(Path::is_dir)
 }
 
 fn describe_blocked(path: &impl Display) -> String {
@@ -213,6 +213,7 @@ fn ends_in_separator(path: &Path) -> bool {
     path.as_os_str().as_encoded_bytes().last().is_some_and(|&byte| std::path::is_separator(byte.into()))
 }
 
+/// Reads the first bytes of a file, decoded like in [`open_text`].
 pub(super) fn read_head(path: &CampaignPath) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     open_text(path)?.take(HEAD_BYTES).read_to_end(&mut head)?;

@@ -21,14 +21,21 @@ use campaign_ledger::RowState;
 pub const MAX_SHEET_ROWS: u32 = 1_048_576;
 /// The maximum length of a cell, in UTF-16 code units.
 const MAX_CELL_UNITS: usize = 32_767;
+/// The maximum length of a number of which a spreadsheet keeps every digit.
+const MAX_EXACT_LENGTH: usize = 15;
 /// The maximum number of digits that a spreadsheet shows unchanged.
 const MAX_SHOWN_DIGITS: usize = 11;
-/// The names of the figures for delivered messages, and for those delivered only in part.
+/// The name of the figure for delivered messages.
 pub(super) const DELIVERED_FIGURE: &str = "delivered (including read)";
+/// The name of the figure for messages that were delivered only in part.
 const PARTIAL_FIGURE: &str = "delivered only in part";
-/// The result columns with numbers, and those with times; all others are text.
+/// The result columns with numbers.
 const NUMBER_COLUMNS: [&str; 3] = ["row", "id", "parts"];
+/// The result columns with times. All result columns other than numbers and times are text.
 const TIME_COLUMNS: [&str; 3] = ["submitted_at", "updated_at", "delivered_at"];
+
+/// The size of the buffer for writing a workbook.
+const WRITE_BUFFER_BYTES: usize = 1 << 16;
 
 /// The value of a cell.
 #[derive(Clone, Debug, PartialEq)]
@@ -95,7 +102,7 @@ fn write_with_row_limit(
         let sheet = workbook.add_worksheet_with_constant_memory().map_err(to_io_error)?;
         write_figures(sheet, figures, &formats).map_err(to_io_error)?;
     }
-    let mut out = io::BufWriter::with_capacity(1 << 16, out);
+    let mut out = io::BufWriter::with_capacity(WRITE_BUFFER_BYTES, out);
     workbook.save_to_writer(&mut out).map_err(to_io_error)?;
     out.flush()?;
     out.get_ref().sync_all()
@@ -181,7 +188,7 @@ fn result_cell(column: &str, text: &str) -> SheetCell {
 /// Parses a number. Returns `None` if a spreadsheet would not keep every digit.
 fn parse_exact(text: &str) -> Option<f64> {
     let number = text.parse::<f64>().ok()?;
-    (text.len() <= 15 && text != "-0" && number.to_string() == text).then_some(number)
+    (text.len() <= MAX_EXACT_LENGTH && text != "-0" && number.to_string() == text).then_some(number)
 }
 
 /// Converts the text of a list column to a cell: a number that a spreadsheet displays unchanged, a date such as
@@ -192,7 +199,7 @@ fn list_cell(text: &str) -> SheetCell {
         if let Some(number) = parse_exact(text) {
             return if text.contains('.') { SheetCell::Decimal(number) } else { SheetCell::Whole(number) };
         }
-        let is_date = text.len() == 10 && text.parse::<jiff::civil::Date>().is_ok();
+        let is_date = text.len() == "2026-12-01".len() && text.parse::<jiff::civil::Date>().is_ok();
         if let Some(day) = is_date.then(|| ExcelDateTime::parse_from_str(text).ok()).flatten() {
             return SheetCell::Day(day.to_excel());
         }
@@ -277,7 +284,7 @@ impl ResultsSummary {
     /// Adds a row of results to the counts.
     pub(super) fn count_row(&mut self, record: &csv::StringRecord) {
         let cell = |name: &str| {
-            let column = COLUMN_NAMES.iter().position(|known| *known == name);
+            let column = COLUMN_NAMES.iter().position(|column_name| *column_name == name);
             column.and_then(|column| record.get(column)).unwrap_or_default()
         };
         let state = cell("state");
@@ -314,7 +321,7 @@ impl ResultsSummary {
         lines.write_count("Read", count(RowState::Read), "")?;
         lines.write_count("Billed parts", self.parts, "")?;
         lines.write_header(["State", "Rows", ""])?;
-        let known = RowState::ALL.map(RowState::name);
+        let state_names = RowState::ALL.map(RowState::name);
         for state in RowState::ALL {
             // As in all views, delivered messages include read ones.
             let (name, rows) = match state {
@@ -328,7 +335,7 @@ impl ResultsSummary {
         if !self.reasons.is_empty() {
             lines.write_header(["State", "Rows", "Reason or error"])?;
         }
-        for state in known {
+        for state in state_names {
             let mut reasons: Vec<_> = self.reasons.iter().filter(|((other, _), _)| other == state).collect();
             reasons.sort_by_key(|((_, reason), rows)| (std::cmp::Reverse(**rows), reason));
             for ((_, reason), rows) in reasons {

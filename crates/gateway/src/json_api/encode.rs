@@ -227,7 +227,7 @@ enum FormHole {
 }
 
 impl OperationForm {
-    /// The form of operations with this content: JSON with holes for the identifier, the phone number and the texts
+    /// The form of operations with `content`: JSON with holes for the identifier, the phone number and the texts
     /// that differ by recipient.
     pub fn from_content(content: &MessageContent<TextSource<'_>>) -> Self {
         let recorder = HoleRecorder::default();
@@ -236,7 +236,7 @@ impl OperationForm {
             TextSource::Same(text) => FormPart::Text(text),
             TextSource::Filled(place) => hole(FormHole::Text(place)),
         });
-        let mut json = CountingWriter { bytes: Vec::new(), count: &recorder.count };
+        let mut json = CountingWriter { bytes: Vec::new(), byte_count: &recorder.byte_count };
         write_operation(&mut json, &hole(FormHole::Id), &hole(FormHole::Phone), &parts);
         let (mut pieces, mut copied) = (Vec::new(), 0);
         for &(at, hole) in &*recorder.holes.borrow() {
@@ -248,7 +248,7 @@ impl OperationForm {
         Self { kind: content.kind, chain: content.channel_chain(), pieces }
     }
 
-    /// Encodes an operation with this identifier and phone number as JSON. `text` returns the rendered text at an
+    /// Encodes an operation with the given identifier and phone number as JSON. `text` returns the rendered text at an
     /// index.
     pub(crate) fn encode_operation<'t>(&self, id: MessageId, phone: Phone, text: impl Fn(usize) -> &'t str) -> Vec<u8> {
         let mut json = Vec::with_capacity(self.estimate_length(&text));
@@ -287,7 +287,8 @@ const PLACEHOLDER: &str = "0";
 /// The holes that were serialized, with their byte positions.
 #[derive(Default)]
 struct HoleRecorder {
-    count: Cell<usize>,
+    /// The number of bytes written so far.
+    byte_count: Cell<usize>,
     holes: RefCell<Vec<(usize, FormHole)>>,
 }
 
@@ -302,7 +303,7 @@ impl Serialize for FormPart<'_> {
         match self {
             FormPart::Text(text) => serializer.serialize_str(text),
             FormPart::Hole(hole, recorder) => {
-                recorder.holes.borrow_mut().push((recorder.count.get(), *hole));
+                recorder.holes.borrow_mut().push((recorder.byte_count.get(), *hole));
                 serializer.serialize_u8(0)
             }
         }
@@ -312,13 +313,13 @@ impl Serialize for FormPart<'_> {
 /// A writer to memory that counts its bytes.
 struct CountingWriter<'c> {
     bytes: Vec<u8>,
-    count: &'c Cell<usize>,
+    byte_count: &'c Cell<usize>,
 }
 
 impl io::Write for CountingWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.bytes.extend_from_slice(bytes);
-        self.count.set(self.bytes.len());
+        self.byte_count.set(self.bytes.len());
         Ok(bytes.len())
     }
 
@@ -376,13 +377,13 @@ mod tests {
         #[test]
         fn form_encoding_matches_direct_encoding(
             channels in prop::sample::subsequence(Channel::ALL.to_vec(), 1..4).prop_shuffle(),
-            given in any::<u32>(),
+            value_mask in any::<u32>(),
             texts in prop::collection::vec(any_text(), 64),
             id in 0_u64..1 << 53, phone in 10_000_000_000_u64..999_999_999_999_999,
         ) {
             let mut next = 0;
             let stages: Option<Vec<Stage<usize>>> =
-                channels.iter().map(|channel| build_stage(*channel, given, &mut next)).collect();
+                channels.iter().map(|channel| build_stage(*channel, value_mask, &mut next)).collect();
             let Some(stages) = stages else { return Err(TestCaseError::reject("a channel lacks a key")) };
             let content = MessageContent { kind: OperationKind::for_channels(&channels), stages };
             let whole = content.try_map_texts(|text| Ok::<_, ()>(Cow::Borrowed(texts[*text].1.as_str()))).unwrap();

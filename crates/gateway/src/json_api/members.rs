@@ -79,8 +79,10 @@ impl SuccessFlag {
     }
 }
 
-/// Reads a whole number: a JSON integer, digits in a string, or a float without a fraction.
+/// Reads a whole number: a JSON integer, digits in a string, or a float without a fraction. `None` for other values.
 pub(super) fn read_whole_number(raw: &RawValue) -> Option<u64> {
+    /// 2^53, below which a float represents every whole number exactly.
+    const EXACT_FLOATS_END: f64 = 9_007_199_254_740_992.0;
     let text = raw.get();
     if let Ok(number) = text.parse() {
         return Some(number);
@@ -90,7 +92,7 @@ pub(super) fn read_whole_number(raw: &RawValue) -> Option<u64> {
         return if digits.bytes().all(|byte| byte.is_ascii_digit()) { digits.parse().ok() } else { None };
     }
     let float: f64 = text.parse().ok()?;
-    ((0.0..9_007_199_254_740_992.0).contains(&float) && float.fract() == 0.0).then_some(float as u64)
+    ((0.0..EXACT_FLOATS_END).contains(&float) && float.fract() == 0.0).then_some(float as u64)
 }
 
 /// The member, if it is present and not `null`.
@@ -133,7 +135,7 @@ pub(super) fn read_timestamp(raw: Option<&RawValue>) -> Option<Timestamp> {
     Timestamp::from_millisecond(instant.as_millisecond()).ok()
 }
 
-/// Whether any object in a JSON text, at any depth, has this key.
+/// Whether any object in a JSON text, at any depth, has the given key.
 pub(super) fn has_key(body: &[u8], key: &str) -> bool {
     // A body that cannot be read, for example because it is nested too deeply, proves nothing. So it counts as if it
     // had the key.
@@ -170,8 +172,8 @@ impl<'de> Visitor<'de> for KeySearch<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<bool, A::Error> {
         let mut found = false;
-        while let Some(within) = items.next_element_seed(KeySearch(self.0))? {
-            found |= within;
+        while let Some(item_has_key) = items.next_element_seed(KeySearch(self.0))? {
+            found |= item_has_key;
         }
         Ok(found)
     }
@@ -207,7 +209,7 @@ pub struct RedactingReader<'k> {
 }
 
 impl<'k> RedactingReader<'k> {
-    /// A reader for the answer to a request with this key, which the reader removes from texts.
+    /// A reader for the answer to a request with `key`, which the reader removes from texts.
     pub fn new(key: &'k str) -> Self {
         Self { key }
     }
@@ -306,6 +308,7 @@ fn signal_text(signal: &mut Signal) -> Option<&mut String> {
     }
 }
 
+/// Removes one spelling of the key from all texts of a reply.
 fn redact_spelling(reply: &mut GatewayReply, key: &str) {
     reply.outcomes.iter_mut().for_each(|outcome| match outcome {
         OperationOutcome::Accepted { answer: Some(text), .. } | OperationOutcome::Rejected { error: text } => {
@@ -335,6 +338,7 @@ fn partial_key_length(text: &str, key: &str) -> usize {
     key.char_indices().rev().map(|(at, _)| at).find(|at| text.ends_with(&key[..*at])).unwrap_or(0)
 }
 
+/// Replaces the key in a text, and removes a part of the key where the text was truncated.
 fn replace_key(text: &mut String, key: &str) {
     if text.contains(key) {
         *text = text.replace(key, CONCEALED);
@@ -352,7 +356,7 @@ const MAX_ANSWER: usize = 4 << 10;
 /// The maximum number of digits in a phone number. A number is never cut in two, because half of it would not be
 /// recognized and masked.
 const MAX_DIGITS: usize = 15;
-/// The end of a truncated text, up to the number of characters that it had.
+/// The beginning of the note at the end of a truncated text. The original number of characters follows.
 const CUT: &str = "… (cut, ";
 
 /// The text or, if it is too long, its beginning with a note that it was truncated.
@@ -367,7 +371,7 @@ pub(super) fn truncate(mut text: String) -> String {
     text
 }
 
-/// The position where a truncated text was cut.
+/// The byte position at which a text was truncated. `None` if the text is complete.
 pub(super) fn find_cut(text: &str) -> Option<usize> {
     text.rfind(CUT).filter(|_| text.ends_with(" characters)"))
 }
@@ -384,7 +388,7 @@ mod reading_tests {
     use super::*;
 
     #[test]
-    fn ids_are_whole_numbers_in_any_json_notation() {
+    fn whole_number_is_read_in_any_json_notation() {
         let table = [
             ("17", Some(17)),
             (r#""17""#, Some(17)),

@@ -176,8 +176,7 @@ impl JsonApi {
         exchange
     }
 
-    /// Posts an envelope. `None` if `may_leave` no longer allows it when the first byte would be sent; then nothing was
-    /// sent.
+    /// Posts an envelope. Returns `None` and sends nothing if `may_leave` returns false when the first byte is due.
     async fn post_envelope(&self, url: &str, envelope: &Envelope, may_leave: MayLeave) -> Option<HttpExchange> {
         let operations = envelope.operations().iter().map(|operation| operation.json.as_slice());
         let body = encode::build_body(self.key.expose_secret(), operations);
@@ -224,13 +223,13 @@ impl JsonApi {
             };
         }
         let cause = innermost_cause(error);
-        if is_handshake(error) {
+        if is_handshake_failure(error) {
             return HttpExchange::Handshake(format!("the TLS handshake failed: {cause}"));
         }
         if is_refused(error) && self.embedded {
             return HttpExchange::NotConnected("the built-in sandbox refused the connection".to_owned());
         }
-        if let Some(address) = error.url().filter(|_| is_refused(error)).and_then(local_host) {
+        if let Some(address) = error.url().filter(|_| is_refused(error)).and_then(loopback_address) {
             return HttpExchange::NotConnected(format!("connection refused by {address}"));
         }
         let host = error.url().and_then(|url| url.host_str()).unwrap_or("the gateway").to_owned();
@@ -299,7 +298,7 @@ fn connect_timeout(total: Duration) -> Duration {
 }
 
 /// Whether the TLS handshake failed.
-pub(super) fn is_handshake(error: &reqwest::Error) -> bool {
+pub(super) fn is_handshake_failure(error: &reqwest::Error) -> bool {
     // The connector has three steps: DNS lookup, TCP connection, TLS handshake.
     let is_connected =
         !error.is_timeout() && !error.is_dns() && !error_chain(error).any(|step| step == "tcp connect error");
@@ -314,7 +313,7 @@ fn is_refused(error: &reqwest::Error) -> bool {
 }
 
 /// Host and port of a URL, if the host is this machine.
-fn local_host(url: &reqwest::Url) -> Option<String> {
+fn loopback_address(url: &reqwest::Url) -> Option<String> {
     let host = url.host_str()?;
     let ip: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
     let is_local = host == "localhost" || ip.is_some_and(|ip| ip.is_loopback());
@@ -357,9 +356,10 @@ pub enum HttpExchange {
     },
 }
 
-/// A request body that aborts the request if it may no longer be sent when the connection asks for the body.
+/// A request body that calls `may_leave` when the connection asks for the first byte, and aborts the request if sending
+/// is no longer allowed.
 ///
-/// Connecting can take seconds, during which the process can be suspended.
+/// Connecting can take seconds, and the process can be suspended in the meantime.
 struct GuardedBody {
     bytes: Option<Bytes>,
     may_leave: MayLeave,
@@ -443,7 +443,7 @@ mod guarded_body_tests {
     }
 
     #[test]
-    fn body_is_sent_whole_or_not_at_all() {
+    fn guarded_body_is_sent_whole_or_not_at_all() {
         let (frame, withheld) = poll_body(true);
         assert!(matches!(frame, Poll::Ready(Some(Ok(bytes))) if bytes == "[1]".as_bytes()) && !withheld);
         let (frame, withheld) = poll_body(false);

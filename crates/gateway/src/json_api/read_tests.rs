@@ -136,10 +136,10 @@ fn rejected_key_proves_that_nothing_was_sent_and_stops_the_run() {
 #[test]
 fn unsupported_operator_splits_the_envelope() {
     let body = r#"{"success":false,"error":"Operator not supported"}"#;
-    let calls =
+    let read_calls =
         |count| read_reply(&rules(), Endpoint::Sync, &envelope(OperationKind::CallOtp, count), &http_answer(200, body));
-    assert_reply(&calls(2), "nn", "split");
-    assert_reply(&calls(1), "r", "go");
+    assert_reply(&read_calls(2), "nn", "split");
+    assert_reply(&read_calls(1), "r", "go");
     assert_reply(&read_sync(2, body), "nn", "stop: envelope");
 }
 
@@ -201,10 +201,10 @@ fn reordered_items_are_matched_by_id() {
     let reply = read_sync(2, body);
     assert_reply(&reply, "aa", "warn");
     assert!(matches!(&reply.outcomes[0], OperationOutcome::Accepted { msg_id: Some(GatewayMessageId::Number(7)), .. }));
-    let unnamed = r#"{"success":true,"data":[
+    let without_id = r#"{"success":true,"data":[
         {"success":true,"data":{"id":102,"msg_id":8}},
         {"success":false,"error":"No route"}]}"#;
-    assert_reply(&read_sync(2, unnamed), "?a", "warn");
+    assert_reply(&read_sync(2, without_id), "?a", "warn");
 }
 
 #[test]
@@ -260,7 +260,7 @@ fn contradictory_item_is_in_doubt() {
 }
 
 #[test]
-fn item_with_a_repeated_member_matches_nothing() {
+fn item_with_a_repeated_member_matches_no_message() {
     let other = r#"{"success":true,"data":{"id":102,"msg_id":7}}"#;
     let repeated = [
         r#"{"success":true,"data":{"id":101,"id":102,"msg_id":7}}"#,
@@ -372,19 +372,19 @@ mod property_tests {
         }
 
         #[test]
-        fn plain_answer_is_read_like_any_other(
+        fn fast_path_reads_answers_like_the_general_path(
             items in prop::collection::vec(item_json(), 1..4),
             members in prop::sample::select(vec!["", r#","error":null"#, r#","success":true"#, r#","request_id":"r""#]),
         ) {
             let listed = items.join(",");
             let body = format!(r#"{{"success":true,"data":[{listed}]{members}}}"#);
             // A second list in the body excludes the fast path.
-            let other = format!(r#"{{"success":true,"data":[{listed}]{members},"extra":[]}}"#);
+            let slow_path_body = format!(r#"{{"success":true,"data":[{listed}]{members},"extra":[]}}"#);
             let count = items.len() as u32;
-            let (read, expected) = (read_sync(count, &body), read_sync(count, &other));
-            prop_assert_eq!(read.outcomes, expected.outcomes, "{}", body);
-            prop_assert_eq!(read.signal, expected.signal, "{}", body);
-            prop_assert_eq!(read.deviations, expected.deviations, "{}", body);
+            let (reply, expected) = (read_sync(count, &body), read_sync(count, &slow_path_body));
+            prop_assert_eq!(reply.outcomes, expected.outcomes, "{}", body);
+            prop_assert_eq!(reply.signal, expected.signal, "{}", body);
+            prop_assert_eq!(reply.deviations, expected.deviations, "{}", body);
         }
 
         #[test]

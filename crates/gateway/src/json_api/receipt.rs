@@ -99,18 +99,15 @@ pub fn read_receipts(body: &[u8]) -> Result<Vec<IdentifiedReceipt>, UnreadableRe
 }
 
 fn read_json_receipts(json: &str) -> Result<Vec<IdentifiedReceipt>, UnreadableReceipt> {
-    let items: Vec<&RawValue> = match json.starts_with('[') {
-        true => serde_json::from_str(json).map_err(|_| UnreadableReceipt("it is not JSON"))?,
-        false => {
-            let whole: &RawValue = serde_json::from_str(json).map_err(|_| UnreadableReceipt("it is not JSON"))?;
-            let within = read_object::<WrappedReceipts<'_>>(json).and_then(|wrapped| wrapped.data);
-            match within.map(|data| (data, data.get().starts_with('['))) {
-                Some((data, true)) => {
-                    serde_json::from_str(data.get()).map_err(|_| UnreadableReceipt("it is not JSON"))?
-                }
-                Some((data, false)) if data.get().starts_with('{') => vec![data],
-                _ => vec![whole],
-            }
+    let not_json = |_: serde_json::Error| UnreadableReceipt("it is not JSON");
+    let items: Vec<&RawValue> = if json.starts_with('[') {
+        serde_json::from_str(json).map_err(not_json)?
+    } else {
+        let whole: &RawValue = serde_json::from_str(json).map_err(not_json)?;
+        match read_object::<WrappedReceipts<'_>>(json).and_then(|wrapped| wrapped.data) {
+            Some(data) if data.get().starts_with('[') => serde_json::from_str(data.get()).map_err(not_json)?,
+            Some(data) if data.get().starts_with('{') => vec![data],
+            _ => vec![whole],
         }
     };
     if items.is_empty() || items.len() > MAX_RECEIPTS {
@@ -152,9 +149,12 @@ fn read_receipt(json: &str) -> Result<IdentifiedReceipt, UnreadableReceipt> {
     Ok(IdentifiedReceipt { id: payload.id.filter(|id| id.get() != "null").map(read_whole_number), receipt })
 }
 
+/// Reads a duration, truncated to whole seconds. `None` if the value is not a number, negative or implausibly large.
 fn read_seconds(raw: &RawValue) -> Option<u64> {
+    /// 2^32 seconds, or 136 years.
+    const LIMIT: f64 = 4_294_967_296.0;
     let seconds: f64 = raw.get().trim_matches('"').parse().ok()?;
-    (0.0..4_294_967_296.0).contains(&seconds).then_some(seconds as u64)
+    (0.0..LIMIT).contains(&seconds).then_some(seconds as u64)
 }
 
 fn read_replies(raw: Option<&RawValue>) -> Vec<RecipientReply> {
@@ -225,7 +225,7 @@ mod tests {
         receipts.remove(0)
     }
 
-    fn at(text: &str) -> Option<Timestamp> {
+    fn timestamp(text: &str) -> Option<Timestamp> {
         Some(text.parse().unwrap())
     }
 
@@ -241,13 +241,17 @@ mod tests {
             source: ReceiptSource::Webhook,
             status: Status::Replied,
             channel: ReportedChannel::parse("viber"),
-            updated: at("2026-11-22T10:00:00.123Z"),
+            updated: timestamp("2026-11-22T10:00:00.123Z"),
             msg_id: Some(GatewayMessageId::Number(42)),
             request_id: Some("cf-1".into()),
             error: Some("none".into()),
             digit: Some("5".into()),
             duration: Some(12),
-            replies: vec![RecipientReply { at: at("2026-11-22T10:01:00Z"), text: "Так".into(), media: Some(media) }],
+            replies: vec![RecipientReply {
+                at: timestamp("2026-11-22T10:01:00Z"),
+                text: "Так".into(),
+                media: Some(media),
+            }],
         };
         assert_eq!(read_single(body), IdentifiedReceipt { id: Some(Some(10_017)), receipt: expected });
     }

@@ -91,12 +91,13 @@ fn read_status(rules: &AnswerRules, count: usize, status: u16, retry_after: Opti
     reply
 }
 
+/// Reads an answer with HTTP status 200, if possible by the fast path for plain bodies.
 fn read_answer(rules: &AnswerRules, endpoint: Endpoint, envelope: &Envelope, body: &[u8]) -> GatewayReply {
     let can_be_plain = endpoint == Endpoint::Sync && !envelope.kind().is_single();
     let plain = if can_be_plain { read_plain_results(body) } else { None };
     let mut reply = match plain {
         Some(results) => read_results(rules, envelope, &results),
-        None => read_any_answer(rules, endpoint, envelope, body),
+        None => read_general_answer(rules, endpoint, envelope, body),
     };
     if reply.signal != Signal::Go {
         reply.evidence = Some(excerpt(body));
@@ -104,7 +105,8 @@ fn read_answer(rules: &AnswerRules, endpoint: Endpoint, envelope: &Envelope, bod
     reply
 }
 
-fn read_any_answer(rules: &AnswerRules, endpoint: Endpoint, envelope: &Envelope, body: &[u8]) -> GatewayReply {
+/// Reads an answer with HTTP status 200 and any body.
+fn read_general_answer(rules: &AnswerRules, endpoint: Endpoint, envelope: &Envelope, body: &[u8]) -> GatewayReply {
     let count = envelope.operations().len();
     let Some(top) = AnswerBody::read(body) else {
         let problem = if body.is_empty() { "the response is empty" } else { "the response is not the expected JSON" };
@@ -158,12 +160,12 @@ fn read_rejection(envelope: &Envelope, top: &AnswerBody<'_>, body: &[u8]) -> Gat
 /// Reads the asynchronous answer (contract 2.3).
 fn read_queued(count: usize, request_id: Option<&RawValue>) -> GatewayReply {
     // The contract requires a string. A number also identifies a request; other values do not.
-    let named = request_id.filter(|raw| raw.get().starts_with(|first: char| first == '"' || first.is_ascii_digit()));
-    match read_text(named) {
+    let valid_id = request_id.filter(|raw| raw.get().starts_with(|first: char| first == '"' || first.is_ascii_digit()));
+    match read_text(valid_id) {
         Some(request_id) => {
             let mut reply =
                 GatewayReply::for_all(count, &OperationOutcome::Queued { request_id: request_id.into() }, Signal::Go);
-            let is_text = named.is_some_and(|raw| raw.get().starts_with('"'));
+            let is_text = valid_id.is_some_and(|raw| raw.get().starts_with('"'));
             reply.deviations.extend((!is_text).then_some(ContractDeviation::NumericRequestId));
             reply
         }
@@ -201,7 +203,7 @@ struct ItemPayload<'a> {
     phone: Option<&'a RawValue>,
 }
 
-/// A result item, as far as it is valid.
+/// The valid members of a result item.
 struct ItemResult<'a> {
     success: SuccessFlag,
     error: Option<String>,
@@ -211,6 +213,7 @@ struct ItemResult<'a> {
     /// Whether the `msg_id` is a negative number.
     has_negative_msg_id: bool,
     parts: Option<u32>,
+    /// The phone number in the payload; `Some(None)` if it is not a whole number.
     phone: Option<Option<u64>>,
     /// The payload, if it is an object.
     object: Option<&'a RawValue>,
@@ -345,7 +348,7 @@ fn read_items(rules: &AnswerRules, envelope: &Envelope, data: Option<&RawValue>)
     }
 }
 
-/// Reads the results of the messages of an envelope.
+/// Reads the results of an envelope's messages.
 fn read_results(rules: &AnswerRules, envelope: &Envelope, results: &[ItemResult<'_>]) -> GatewayReply {
     if results.len() != envelope.operations().len() {
         return read_miscounted_items(envelope, results);
@@ -393,27 +396,27 @@ fn index_items(envelope: &Envelope, results: &[ItemResult<'_>]) -> (Vec<Option<u
     let operations = envelope.operations();
     let positions: HashMap<u64, usize> =
         operations.iter().enumerate().map(|(position, operation)| (operation.id.get(), position)).collect();
-    let mut found: Vec<Vec<usize>> = vec![Vec::new(); operations.len()];
+    let mut candidates: Vec<Vec<usize>> = vec![Vec::new(); operations.len()];
     let mut has_foreign_id = false;
     for (item, result) in results.iter().enumerate() {
         match result.id {
             None => has_foreign_id |= result.phone.is_some() && envelope.kind().is_single(),
             Some(id) => match id.and_then(|id| positions.get(&id)) {
-                Some(&position) => found[position].push(item),
+                Some(&position) => candidates[position].push(item),
                 None => has_foreign_id = true,
             },
         }
     }
     let items: Vec<Option<usize>> = operations
         .iter()
-        .zip(&found)
-        .map(|(operation, items)| match items[..] {
+        .zip(&candidates)
+        .map(|(operation, candidates)| match candidates[..] {
             [item] if phone_agrees(envelope, operation, &results[item]) => Some(item),
             _ => None,
         })
         .collect();
     // An identifier also counts as foreign if it is repeated or has the phone number of another operation.
-    has_foreign_id |= items.iter().zip(&found).any(|(item, named)| item.is_none() && !named.is_empty());
+    has_foreign_id |= items.iter().zip(&candidates).any(|(item, candidates)| item.is_none() && !candidates.is_empty());
     (items, has_foreign_id)
 }
 
@@ -423,6 +426,7 @@ fn phone_agrees(envelope: &Envelope, operation: &EncodedOperation, result: &Item
     !envelope.kind().is_single() || result.phone.is_none_or(|phone| phone == Some(operation.phone.to_u64()))
 }
 
+/// The outcomes of the operations in order. `items` contains the index of each operation's item, if there is one.
 fn outcomes_by_id(envelope: &Envelope, results: &[ItemResult<'_>], items: &[Option<usize>]) -> Vec<OperationOutcome> {
     let unmatched =
         || OperationOutcome::InDoubt { reason: Arc::from("no item in the response refers to this message") };

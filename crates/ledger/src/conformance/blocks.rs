@@ -1,4 +1,5 @@
-//! Blocks: processes draw different rows of a shared run, and a process that ends leaves only its own block in doubt.
+//! Conformance tests of blocks: processes draw different rows of a shared run, and a process that ends leaves only its
+//! own block in doubt.
 
 use super::scene::*;
 use crate::{
@@ -37,14 +38,14 @@ impl Scene {
 }
 
 pub(super) async fn processes_never_draw_the_same_row_of_a_shared_run(scene: Scene) {
-    let (one, two) = (scene.draw_block(3).await, scene.draw_block(1).await);
-    assert_eq!(one.run.key, two.run.key);
-    assert_eq!((one.lease.rows, two.lease.rows), (rows(2, 4), rows(5, 5)));
-    drop(one);
-    let (run, third) = (two.run.key, scene.draw_block(2).await);
+    let (first, second) = (scene.draw_block(3).await, scene.draw_block(1).await);
+    assert_eq!(first.run.key, second.run.key);
+    assert_eq!((first.lease.rows, second.lease.rows), (rows(2, 4), rows(5, 5)));
+    drop(first);
+    let (run, third) = (second.run.key, scene.draw_block(2).await);
     assert_eq!((third.run.key, third.lease.rows), (run, rows(6, 7)), "rows of an ended process are not drawn again");
     // The same place is used again after a block was drawn through another profile of the account.
-    drop(two);
+    drop(second);
     let other = SharedRun { gateway: "other".into(), ..shared_run() };
     let elsewhere = scene.draw_from(&other, BlockRequest::for_rows(1)).await.into_block().expect("a block");
     assert_ne!(elsewhere.run.key, run);
@@ -80,13 +81,13 @@ pub(super) async fn shared_run_is_listed_as_finished_and_claims_end_on_drop(scen
         (block.run.key, true, RunProgress::Finished, "gateway.test@1".into())
     );
     assert!(!scene.run.shared);
-    let claimed = async || scene.port().load_claimed_rows(run.key).await.unwrap().iter().collect::<Vec<_>>();
-    assert_eq!(claimed().await, [2, 3]);
+    let claimed_rows = async || scene.port().load_claimed_rows(run.key).await.unwrap().iter().collect::<Vec<_>>();
+    assert_eq!(claimed_rows().await, [2, 3]);
     let another = scene.draw_block(1).await;
     drop(block);
-    assert_eq!(claimed().await, [4]);
+    assert_eq!(claimed_rows().await, [4]);
     drop(another);
-    assert!(claimed().await.is_empty());
+    assert!(claimed_rows().await.is_empty());
 }
 
 pub(super) async fn full_shared_run_is_followed_by_a_new_one(scene: Scene) {
@@ -111,29 +112,34 @@ pub(super) async fn full_shared_run_is_followed_by_a_new_one(scene: Scene) {
 }
 
 pub(super) async fn ended_process_leaves_only_its_block_in_doubt(scene: Scene) {
-    let (one, two) = (scene.draw_block(2).await, scene.draw_block(2).await);
-    for (block, row, envelope) in [(&one, 2, 1), (&two, 4, 2), (&one, 3, 3)] {
+    let (first, second) = (scene.draw_block(2).await, scene.draw_block(2).await);
+    for (block, row, envelope) in [(&first, 2, 1), (&second, 4, 2), (&first, 3, 3)] {
         assert_eq!(scene.begin_row(block.lease, row).await, granted(envelope));
     }
-    let settled =
-        Settlement { opt_outs: Vec::new(), run: one.run.key, envelope: 3, outcomes: vec![accepted()], evidence: None };
+    let settled = Settlement {
+        opt_outs: Vec::new(),
+        run: first.run.key,
+        envelope: 3,
+        outcomes: vec![accepted()],
+        evidence: None,
+    };
     scene.ledger.settle_envelope(settled).await.unwrap();
-    let old_lease = one.lease;
-    drop(one);
+    let old_lease = first.lease;
+    drop(first);
     // The next process at this place finds the open intents of the ended process.
-    let three = scene.draw_block(1).await;
-    assert_eq!(scene.block_outcome_states(&two).await, [Some(RowState::InDoubt), None, Some(RowState::Accepted)]);
+    let third = scene.draw_block(1).await;
+    assert_eq!(scene.block_outcome_states(&second).await, [Some(RowState::InDoubt), None, Some(RowState::Accepted)]);
     assert_eq!(scene.begin_row(old_lease, 2).await, Permit::Lost);
-    assert_eq!(scene.begin_row(two.lease, 5).await, granted(4));
-    assert_eq!(scene.begin_row(three.lease, 6).await, granted(5));
+    assert_eq!(scene.begin_row(second.lease, 5).await, granted(4));
+    assert_eq!(scene.begin_row(third.lease, 6).await, granted(5));
 }
 
 pub(super) async fn envelope_outside_its_block_is_refused(scene: Scene) {
-    let (one, two) = (scene.draw_block(2).await, scene.draw_block(2).await);
-    assert_eq!(scene.begin_row(one.lease, 4).await, Permit::Lost);
-    assert_eq!(scene.begin_row(Lease { rows: two.lease.rows, ..one.lease }, 4).await, Permit::Lost);
-    assert_eq!(scene.begin_row(Lease { epoch: scene.lease.epoch, ..two.lease }, 4).await, Permit::Lost);
-    assert_eq!(scene.begin_row(two.lease, 4).await, granted(1));
+    let (first, second) = (scene.draw_block(2).await, scene.draw_block(2).await);
+    assert_eq!(scene.begin_row(first.lease, 4).await, Permit::Lost);
+    assert_eq!(scene.begin_row(Lease { rows: second.lease.rows, ..first.lease }, 4).await, Permit::Lost);
+    assert_eq!(scene.begin_row(Lease { epoch: scene.lease.epoch, ..second.lease }, 4).await, Permit::Lost);
+    assert_eq!(scene.begin_row(second.lease, 4).await, granted(1));
 }
 
 pub(super) async fn claim_of_a_shared_run_keeps_blocks_in_use(scene: Scene) {
@@ -153,8 +159,12 @@ pub(super) async fn claim_of_a_shared_run_keeps_blocks_in_use(scene: Scene) {
     assert_eq!(scene.block_outcome_states(&living).await, [None, Some(RowState::InDoubt)]);
     scene.record_events(claim.lease, vec![event(3, 2, not_sent_after_all())]).await;
     scene.ledger.end_run(claim.lease, run_end()).await.unwrap();
-    let now = scene.port().list_runs(RunFilter::with_key(run.key)).await.unwrap().remove(0);
-    assert_eq!((now.counts, now.ended_at, now.epoch), (None, None, None), "other processes continue the run");
+    let current_run = scene.port().list_runs(RunFilter::with_key(run.key)).await.unwrap().remove(0);
+    assert_eq!(
+        (current_run.counts, current_run.ended_at, current_run.epoch),
+        (None, None, None),
+        "other processes continue the run"
+    );
     let settled =
         Settlement { opt_outs: Vec::new(), run: run.key, envelope: 1, outcomes: vec![accepted()], evidence: None };
     scene.ledger.settle_envelope(settled).await.unwrap();
@@ -164,35 +174,38 @@ pub(super) async fn claim_of_a_shared_run_keeps_blocks_in_use(scene: Scene) {
 
 pub(super) async fn shared_runs_differ_by_edition(scene: Scene) {
     let shared_run_of = |day: &str| SharedRun { edition: day.into(), ..shared_run() };
-    let drawn = async |day| {
+    let draw = async |day| {
         let block =
             scene.draw_from(&shared_run_of(day), BlockRequest::for_rows(1)).await.into_block().expect("a block");
         (block.run.name(), block.run.edition.clone(), block.lease.rows.first.get())
     };
-    assert_eq!(drawn("2026-11-22").await, ("gateway.test@1".into(), "2026-11-22".into(), 2));
-    assert_eq!(drawn("2026-11-23").await, ("gateway.test@2".into(), "2026-11-23".into(), 2));
-    assert_eq!(drawn("2026-11-22").await, ("gateway.test@1".into(), "2026-11-22".into(), 3), "late");
+    assert_eq!(draw("2026-11-22").await, ("gateway.test@1".into(), "2026-11-22".into(), 2));
+    assert_eq!(draw("2026-11-23").await, ("gateway.test@2".into(), "2026-11-23".into(), 2));
+    assert_eq!(draw("2026-11-22").await, ("gateway.test@1".into(), "2026-11-22".into(), 3), "late");
 }
 
 pub(super) async fn given_identifier_is_used_for_one_message(scene: Scene) {
-    let id = |number: u64| BlockRequest::for_message(Some(MessageId::new(number).unwrap()), None);
-    let block = scene.draw_from(&shared_run(), id(77)).await.into_block().expect("a block");
+    let request = |number: u64| BlockRequest::for_message(Some(MessageId::new(number).unwrap()), None);
+    let block = scene.draw_from(&shared_run(), request(77)).await.into_block().expect("a block");
     let row = block.lease.rows.first;
     assert_eq!((block.run.message_id(row, None), block.lease.rows.last), (MessageId::new(77), row));
-    let found = scene.port().find_message(MessageId::new(77).unwrap()).await.unwrap();
-    assert_eq!(found, Some(MessageOrigin { run: block.run.key, row }));
-    assert!(matches!(scene.draw_from(&shared_run(), id(77)).await, DrawOutcome::Refused(DrawRefusal::IdTaken)));
+    let origin = scene.port().find_message(MessageId::new(77).unwrap()).await.unwrap();
+    assert_eq!(origin, Some(MessageOrigin { run: block.run.key, row }));
+    assert!(matches!(scene.draw_from(&shared_run(), request(77)).await, DrawOutcome::Refused(DrawRefusal::IdTaken)));
     drop(block);
     assert!(
-        matches!(scene.draw_from(&shared_run(), id(77)).await, DrawOutcome::Refused(DrawRefusal::IdTaken)),
+        matches!(scene.draw_from(&shared_run(), request(77)).await, DrawOutcome::Refused(DrawRefusal::IdTaken)),
         "the identifier of a dropped block"
     );
-    let campaigns = scene.run.ids.first + 3;
+    let campaign_id = scene.run.ids.first + 3;
     assert!(
-        matches!(scene.draw_from(&shared_run(), id(campaigns)).await, DrawOutcome::Refused(DrawRefusal::IdTaken)),
+        matches!(
+            scene.draw_from(&shared_run(), request(campaign_id)).await,
+            DrawOutcome::Refused(DrawRefusal::IdTaken)
+        ),
         "the identifier of a campaign's message"
     );
-    assert!(matches!(scene.draw_from(&shared_run(), id(78)).await, DrawOutcome::Block(_)));
+    assert!(matches!(scene.draw_from(&shared_run(), request(78)).await, DrawOutcome::Block(_)));
 }
 
 pub(super) async fn hourly_limit_bounds_drawn_rows(scene: Scene) {

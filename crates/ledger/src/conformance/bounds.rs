@@ -1,4 +1,4 @@
-//! Conformance of budgets and daily limits of an edition.
+//! Conformance tests of budgets, daily limits and allowed countries.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Conformance of frequency caps across campaigns.
+//! Conformance tests of frequency caps across campaigns.
 
 use std::sync::Arc;
 use std::time::Duration;

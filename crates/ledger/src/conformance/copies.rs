@@ -1,4 +1,4 @@
-//! Frozen copies: they read back unchanged, and interrupted starts leave nothing behind.
+//! Conformance tests of frozen copies: they read back unchanged, and interrupted starts leave no files behind.
 
 use std::io::Read as _;
 

@@ -1,5 +1,4 @@
-//! Envelopes: numbered by the ledger, begun under a lease, settled by any process, and in doubt once their process has
-//! ended.
+//! Conformance tests of envelopes: their numbers, leases, settlements, and doubt after the end of a process.
 
 use std::time::Duration;
 
@@ -164,8 +163,9 @@ pub(super) async fn envelope_keeps_its_operation_kind(scene: Scene) {
 }
 
 pub(super) async fn pipeline_channels_are_recorded_by_row(scene: Scene) {
-    let (one, other) = ("viber sms".parse().unwrap(), "sms viber".parse().unwrap());
-    let chains: [&[Chain]; 3] = [&[one, one], &[one, other], &[Chain::UNKNOWN, one]];
+    let (viber_first, sms_first) = ("viber sms".parse().unwrap(), "sms viber".parse().unwrap());
+    let chains: [&[Chain]; 3] =
+        [&[viber_first, viber_first], &[viber_first, sms_first], &[Chain::UNKNOWN, viber_first]];
     for (envelope, chains) in (1..).zip(chains) {
         let mut intent = Intent { kind: OperationKind::Pipeline, ..scene.new_intent(envelope, scene.lease) };
         intent.rows.iter_mut().zip(chains).for_each(|(sent, chain)| sent.chain = *chain);
@@ -176,7 +176,7 @@ pub(super) async fn pipeline_channels_are_recorded_by_row(scene: Scene) {
     let envelopes = scene.ledger.load_envelopes(scene.run.key, EnvelopeFilter::Numbers(1..=9)).await.unwrap();
     let loaded: Vec<Vec<Chain>> =
         envelopes.iter().map(|envelope| envelope.rows.iter().map(|sent| envelope.chain(sent)).collect()).collect();
-    assert_eq!(loaded[3], [one, one], "the operation type names the channels");
+    assert_eq!(loaded[3], [viber_first, viber_first], "the operation type names the channels");
     // The tables of early versions have no column for channels.
     if loaded[0] != [Chain::UNKNOWN; 2] {
         assert_eq!(loaded[..3], chains);

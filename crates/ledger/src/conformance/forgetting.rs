@@ -1,5 +1,5 @@
-//! Forgetting: the number is erased from every record, its hash keeps the guard and opt-outs working, and other records
-//! stay unchanged.
+//! Conformance tests of forgetting: the number is erased from every record, its hash keeps the guard and opt-outs
+//! working, and other records stay unchanged.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -235,10 +235,11 @@ pub(super) async fn purged_run_keeps_its_counts_but_no_rows(scene: Scene) {
     assert!(run.purged_at.is_some());
     assert_eq!(run.current_counts(), Some(&(final_counts(), 7)));
     let id = run.message_id(Row::new(2), None).unwrap();
-    let same = Run { purged_at: None, counts: before.counts.clone(), receipts_counted: before.receipts_counted, ..run };
-    assert_eq!(format!("{same:?}"), format!("{before:?}"), "it is the same run with the same identifiers");
-    let found = ledger.find_message(id).await.unwrap().expect("an identifier leads to its run");
-    assert_eq!((found.run, found.row), (key, Row::new(2)));
+    let unpurged =
+        Run { purged_at: None, counts: before.counts.clone(), receipts_counted: before.receipts_counted, ..run };
+    assert_eq!(format!("{unpurged:?}"), format!("{before:?}"), "it is the same run with the same identifiers");
+    let origin = ledger.find_message(id).await.unwrap().expect("an identifier leads to its run");
+    assert_eq!((origin.run, origin.row), (key, Row::new(2)));
     assert!(matches!(ledger.load_copies(&scene.reload_run().await).await, Err(LedgerError::Purged { .. })));
     // Later receipts are not stored, and the counts stay current.
     assert_eq!(ledger.store_receipts(vec![reply_receipt(4, key)]).await.unwrap(), [ReceiptOutcome::Known]);
@@ -309,18 +310,18 @@ pub(super) async fn purged_run_cannot_be_claimed_or_drawn_from(scene: Scene) {
     send_and_purge_run(&scene, RoaringTreemap::new()).await;
     let claim = scene.ledger.claim_run(&scene.lock, scene.run.key).await;
     assert!(matches!(claim, Err(LedgerError::Purged { .. })), "{claim:?}");
-    let drawn = || async {
+    let draw_run = || async {
         let drawn = scene.ledger.draw_block(&shared_run(), BlockRequest::for_message(None, None)).await.unwrap();
         drawn.into_block().expect("a row").run
     };
-    let shared = drawn().await;
-    assert_eq!(drawn().await.key, shared.key);
+    let shared = draw_run().await;
+    assert_eq!(draw_run().await.key, shared.key);
     let current_run = scene.port().list_runs(RunFilter::with_key(shared.key)).await.unwrap().pop().unwrap();
     assert_eq!(
         scene.ledger.purge_run(purge_order(current_run, StateCounts::default(), 0)).await.unwrap(),
         Ownership::Held
     );
-    assert_ne!(drawn().await.key, shared.key);
+    assert_ne!(draw_run().await.key, shared.key);
 }
 
 /// Stores evidence for rows 2 to 4 and 7, in two blocks. Returns `false` if the ledger cannot store evidence.
@@ -344,11 +345,11 @@ async fn store_consents(scene: &Scene) -> bool {
 
 async fn list_consent_sources(scene: &Scene, first: u32, last: u32) -> Vec<(u32, String)> {
     let rows = RowSpan { first: Row::new(first), last: Row::new(last) };
-    let found = scene.ledger.load_consents(scene.run.key, rows).await.unwrap();
-    for ConsentEvidence { row, value, at, source: _, wording } in &found {
+    let consents = scene.ledger.load_consents(scene.run.key, rows).await.unwrap();
+    for ConsentEvidence { row, value, at, source: _, wording } in &consents {
         assert_eq!((value.as_str(), at, wording.as_str()), ("так", &format!("2026-03-0{row}"), "I agree"));
     }
-    found.into_iter().map(|evidence| (evidence.row.get(), evidence.source)).collect()
+    consents.into_iter().map(|evidence| (evidence.row.get(), evidence.source)).collect()
 }
 
 pub(super) async fn evidence_of_consent_is_kept_by_row_until_forgotten(scene: Scene) {

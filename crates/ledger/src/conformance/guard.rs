@@ -1,4 +1,4 @@
-//! The guard: it skips every number that has or might have a message.
+//! Conformance tests of the guards: numbers that have or might have a message, and repeated single messages.
 
 use super::scene::*;
 use crate::{
@@ -74,7 +74,8 @@ pub(super) async fn retry_guards_its_row_from_the_intent_until_a_rejection(scene
     assert_eq!(scene.guarded_rows().await, [3]);
 }
 
-/// Reserves a message that is about to be sent. `None` if the ledger's tables do not support reservations.
+/// Reserves a message that is about to be sent. If the message was sent recently, returns its age in seconds as an
+/// error. `None` if the ledger's tables do not support reservations.
 async fn reserve_place(scene: &Scene, message: &str, again: bool) -> Option<Result<RepeatPlace, u64>> {
     let request = RepeatRequest::Reserve { message: message.as_bytes().to_vec(), again };
     match scene.ledger.check_repeat(request).await.unwrap() {
@@ -86,8 +87,8 @@ async fn reserve_place(scene: &Scene, message: &str, again: bool) -> Option<Resu
 }
 
 async fn was_sent(scene: &Scene, message: &str) -> bool {
-    let found = scene.ledger.check_repeat(RepeatRequest::Look(message.as_bytes().to_vec())).await.unwrap();
-    matches!(found, RepeatCheck::Repeated(_))
+    let check = scene.ledger.check_repeat(RepeatRequest::Look(message.as_bytes().to_vec())).await.unwrap();
+    matches!(check, RepeatCheck::Repeated(_))
 }
 
 pub(super) async fn reservation_blocks_a_repeated_message_until_released(scene: Scene) {
@@ -114,8 +115,8 @@ pub(super) async fn reservation_blocks_a_repeated_message_until_released(scene: 
 }
 
 pub(super) async fn reservation_goes_to_one_of_many_callers(scene: Scene) {
-    let takes = (0..8).map(|_| async { reserve_place(&scene, "380 Hi", false).await });
-    let results = futures_util::future::join_all(takes).await;
+    let reservations = (0..8).map(|_| async { reserve_place(&scene, "380 Hi", false).await });
+    let results = futures_util::future::join_all(reservations).await;
     let permits: Vec<_> = results.into_iter().flatten().collect();
     assert!(permits.is_empty() || permits.iter().filter(|place| place.is_ok()).count() == 1, "{permits:?}");
 }

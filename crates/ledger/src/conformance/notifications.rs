@@ -1,4 +1,4 @@
-//! Conformance of the notification queue.
+//! Conformance tests of the notification queue.
 
 use std::time::Duration;
 

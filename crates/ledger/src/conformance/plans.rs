@@ -1,4 +1,4 @@
-//! Plans and approvals: their retention, and the single use of an approval.
+//! Conformance tests of plans and approvals: their retention, and the single use of an approval.
 
 use futures_util::future::join;
 use jiff::{SignedDuration, Timestamp};
@@ -32,8 +32,8 @@ pub(super) async fn plan_is_found_by_digest_prefix_for_thirty_days(scene: Scene)
     }
     assert_eq!(digests(&ledger.find_plans("ab").await.unwrap()), ["ab02", "ab01"]);
     assert_eq!(digests(&ledger.find_plans("cd04").await.unwrap()), ["cd04"]);
-    for none in ["ab03", "cd045", "b0", "_", "%"] {
-        assert!(ledger.find_plans(none).await.unwrap().is_empty(), "{none}");
+    for unknown in ["ab03", "cd045", "b0", "_", "%"] {
+        assert!(ledger.find_plans(unknown).await.unwrap().is_empty(), "{unknown}");
     }
     let again = Plan { record: "again".to_owned(), ..plan("ab01", days_ago(0)) };
     ledger.store_record(PlanRecord::Plan(again.clone())).await.unwrap();
@@ -43,8 +43,8 @@ pub(super) async fn plan_is_found_by_digest_prefix_for_thirty_days(scene: Scene)
 pub(super) async fn approval_is_used_once_by_concurrent_callers(scene: Scene) {
     let ledger = scene.port();
     assert!(ledger.store_record(PlanRecord::Approval(approval("t1", "ab01"))).await.unwrap());
-    let (one, other) = join(ledger.use_approval("t1", None), ledger.use_approval("t1", None)).await;
-    assert_ne!(one.unwrap(), other.unwrap());
+    let (first, second) = join(ledger.use_approval("t1", None), ledger.use_approval("t1", None)).await;
+    assert_ne!(first.unwrap(), second.unwrap());
     assert!(!ledger.use_approval("t1", Some(scene.run.key)).await.unwrap());
     assert!(
         !ledger.store_record(PlanRecord::Approval(approval("t1", "ab01"))).await.unwrap(),

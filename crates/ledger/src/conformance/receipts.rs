@@ -1,4 +1,4 @@
-//! Receipts: stored once, from any sender, and included in states, counts and the guard.
+//! Conformance tests of receipts: stored once, from any sender, and included in states, counts and the guard.
 
 use jiff::Timestamp;
 
@@ -90,7 +90,7 @@ pub(super) async fn last_answers_and_unknown_channel_names_are_kept(scene: Scene
 }
 
 pub(super) async fn opt_out_is_recorded_even_if_its_receipt_is_not_stored(scene: Scene) {
-    let replied = |second| {
+    let reply_receipt = |second| {
         let reply = RecipientReply { at: Some(at_second(second)), text: "STOP".into(), media: None };
         Receipt { replies: vec![reply], ..Receipt::new(ReceiptSource::Webhook, Status::Replied) }
     };
@@ -98,19 +98,19 @@ pub(super) async fn opt_out_is_recorded_even_if_its_receipt_is_not_stored(scene:
         let new = NewReceipt { run: scene.run.key, row: Row::new(2), order: None, receipt, opt_out, opt_in: None };
         scene.ledger.store_receipts(vec![new]).await.unwrap()[0]
     };
-    let listed = async || scene.port().find_opt_outs(phone(2)).await.unwrap().len();
+    let count_opt_outs = async || scene.port().find_opt_outs(phone(2)).await.unwrap().len();
     for second in 0..64 {
-        receive(replied(second), None).await;
+        receive(reply_receipt(second), None).await;
     }
-    assert_eq!(receive(replied(64), None).await, ReceiptOutcome::Known, "the maximum is reached");
-    assert_eq!(listed().await, 0);
-    assert_eq!(receive(replied(65), Some(opt_out(2))).await, ReceiptOutcome::Known);
-    assert_eq!(listed().await, 1);
+    assert_eq!(receive(reply_receipt(64), None).await, ReceiptOutcome::Known, "the maximum is reached");
+    assert_eq!(count_opt_outs().await, 0);
+    assert_eq!(receive(reply_receipt(65), Some(opt_out(2))).await, ReceiptOutcome::Known);
+    assert_eq!(count_opt_outs().await, 1);
     let removal =
         OptOutRemoval { target: RemovalTarget::Number { phone: phone(2), scope: None }, by: "ivan".into(), why: None };
     assert_eq!(scene.ledger.remove_opt_outs(removal).await.unwrap().len(), 1);
-    assert_eq!(receive(replied(65), Some(opt_out(2))).await, ReceiptOutcome::Known);
-    assert_eq!(listed().await, 1, "a repeated STOP counts again");
+    assert_eq!(receive(reply_receipt(65), Some(opt_out(2))).await, ReceiptOutcome::Known);
+    assert_eq!(count_opt_outs().await, 1, "a repeated STOP counts again");
 }
 
 pub(super) async fn receipt_needs_no_lease_and_outdates_the_counts(scene: Scene) {

@@ -1,4 +1,4 @@
-//! Runs: created, opened, replaced, claimed and ended.
+//! Conformance tests of runs: creation, opening, replacement, claims and ends.
 
 use std::time::Duration;
 
@@ -74,15 +74,15 @@ pub(super) async fn profile_keeps_its_first_host_until_another_is_trusted(scene:
 }
 
 pub(super) async fn profile_keeps_loopback_from_its_first_run(scene: Scene) {
-    let known = async |host: &str| scene.ledger.remember_host("local", host, HostChange::IfUnknown).await.unwrap();
-    assert_eq!(known(LOOPBACK).await, LOOPBACK);
+    let remember = async |host: &str| scene.ledger.remember_host("local", host, HostChange::IfUnknown).await.unwrap();
+    assert_eq!(remember(LOOPBACK).await, LOOPBACK);
     let policy = SuppressionPolicy { loopback: true, ..SuppressionPolicy::default() };
     let new = NewRun { gateway: "local".into(), live: true, suppression: policy, ..new_run(2) };
     scene.ledger.create_run(&new, None).await.unwrap().expect("a run");
-    assert_eq!(known("a.example").await, LOOPBACK);
+    assert_eq!(remember("a.example").await, LOOPBACK);
     scene.ledger.remember_host("local", "a.example", HostChange::Replace).await.unwrap();
     scene.ledger.create_run(&NewRun { random: 3, ..new }, None).await.unwrap().expect("a run");
-    assert_eq!(known(LOOPBACK).await, "a.example");
+    assert_eq!(remember(LOOPBACK).await, "a.example");
 }
 
 pub(super) async fn approval_rules_keep_their_order(scene: Scene) {
@@ -98,17 +98,17 @@ pub(super) async fn approval_rules_keep_their_order(scene: Scene) {
     for rule in &rules {
         scene.ledger.store_record(PlanRecord::Rule(rule.clone())).await.unwrap();
     }
-    let found = scene.port().list_approval_rules().await.unwrap();
+    let stored = scene.port().list_approval_rules().await.unwrap();
     // The tables of early versions cannot store rules.
-    assert!(found.is_empty() || found == rules, "{found:?}");
+    assert!(stored.is_empty() || stored == rules, "{stored:?}");
 }
 
 pub(super) async fn replacement_run_ends_the_replaced_run(scene: Scene) {
     let next = scene.ledger.create_run(&new_run(2), None).await.unwrap().expect("a run");
     assert_eq!(scene.reload_run().await.progress, RunProgress::Open, "until the next one is open");
     scene.ledger.open_run(next.key, Some(scene.run.key), None).await.unwrap();
-    let before = scene.reload_run().await;
-    assert_eq!((before.progress, before.epoch, before.ended_at.is_some()), (RunProgress::Replaced, None, true));
+    let replaced = scene.reload_run().await;
+    assert_eq!((replaced.progress, replaced.epoch, replaced.ended_at.is_some()), (RunProgress::Replaced, None, true));
     assert_eq!(scene.begin_envelope(1, scene.lease).await, Permit::Lost);
     scene.ledger.update_runs(vec![next.key], RunUpdate::Retired).await.unwrap();
     let runs = scene.port().list_runs(RunFilter::all()).await.unwrap();
@@ -152,13 +152,13 @@ pub(super) async fn message_identifier_leads_to_its_run_and_row(scene: Scene) {
 
 pub(super) async fn campaign_lock_has_one_owner_until_it_is_dropped(scene: Scene) {
     let is_held = async || scene.ledger.find_campaign_lock("other", "main/1").await.unwrap().is_some();
-    let take = async |account| scene.ledger.acquire_campaign_lock("other", account).await.unwrap();
+    let acquire = async |account| scene.ledger.acquire_campaign_lock("other", account).await.unwrap();
     assert!(!is_held().await);
-    let lock = take("main/1").await;
-    assert!(lock.is_some() && is_held().await && take("main/1").await.is_none());
-    assert!(take("sandbox").await.is_some(), "another account has a separate lock");
+    let lock = acquire("main/1").await;
+    assert!(lock.is_some() && is_held().await && acquire("main/1").await.is_none());
+    assert!(acquire("sandbox").await.is_some(), "another account has a separate lock");
     drop(lock);
-    assert!(!is_held().await && take("main/1").await.is_some());
+    assert!(!is_held().await && acquire("main/1").await.is_some());
 }
 
 pub(super) async fn run_cannot_be_claimed_without_its_campaign_lock(scene: Scene) {
@@ -201,7 +201,7 @@ pub(super) async fn runs_are_filtered_and_listed_oldest_first(scene: Scene) {
     let lease = scene.claim_again().await;
     let order = RetryOrder { rows: vec![RetriedRow { row: Row::new(3), envelope: 1 }], by: author(), random: 5 };
     ledger.update_rows(lease, RowUpdate::Retry(order)).await.unwrap();
-    let ordered = Some(scene.reload_run().await.orders[0]);
-    let runs = ledger.list_runs(RunFilter { ids: ordered, ..all() }).await.unwrap();
+    let order_ids = Some(scene.reload_run().await.orders[0]);
+    let runs = ledger.list_runs(RunFilter { ids: order_ids, ..all() }).await.unwrap();
     assert_eq!(runs.iter().map(|run| run.key).collect::<Vec<_>>(), [first], "by the identifiers of an order");
 }

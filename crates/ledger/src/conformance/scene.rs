@@ -20,7 +20,7 @@ pub(crate) struct Scene {
     pub(crate) ledger: Arc<dyn Ledger>,
     pub(crate) run: Run,
     pub(crate) lock: CampaignLock,
-    /// The lease on the run, until it is claimed again.
+    /// The lease on the run, until the run is claimed again.
     pub(crate) lease: Lease,
 }
 
@@ -74,9 +74,9 @@ impl Scene {
     }
 
     pub(crate) fn new_intent(&self, envelope: u32, lease: Lease) -> Intent {
-        let row =
+        let sent =
             |row| SentRow { row: Row::new(row), to: phone(row).into(), digest: [row as u8; 8], chain: Chain::UNKNOWN };
-        let rows = vec![row(envelope * 2), row(envelope * 2 + 1)];
+        let rows = vec![sent(envelope * 2), sent(envelope * 2 + 1)];
         let account = Allowance::new("account", None);
         Intent { lease, kind: OperationKind::ViberSms, account, rows, costs: Vec::new(), bounds: None, leave_by: None }
     }
@@ -89,6 +89,7 @@ impl Scene {
             .unwrap();
     }
 
+    /// The states of an envelope's rows according to its outcomes. Empty for an open intent.
     pub(crate) async fn outcome_states(&self, envelope: u32) -> Vec<RowState> {
         let records =
             self.ledger.load_envelopes(self.run.key, EnvelopeFilter::Numbers(envelope..=envelope)).await.unwrap();

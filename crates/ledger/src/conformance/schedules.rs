@@ -1,4 +1,4 @@
-//! Schedules: activation, and occurrences that fire at most once.
+//! Conformance tests of schedules: activation, and occurrences that fire at most once.
 
 use jiff::{SignedDuration, Timestamp};
 

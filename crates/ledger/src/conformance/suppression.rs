@@ -1,4 +1,5 @@
-//! The suppression list: its entries, the numbers it suppresses, and opt-outs between planning and sending.
+//! Conformance tests of the suppression list: its entries, the numbers that it suppresses, and opt-outs between
+//! planning and sending.
 
 use std::sync::Arc;
 
@@ -72,7 +73,7 @@ pub(super) async fn opt_out_is_listed_once_with_reason_source_and_time(scene: Sc
     assert_eq!(added, Additions { added: 3, ..Additions::default() });
     let again = OptOut { reason: "a complaint".into(), at: Timestamp::now(), ..opt_out(2) };
     let added = scene.ledger.add_opt_outs(vec![again, opt_out(4)].into(), AdditionMode::Add).await.unwrap();
-    assert_eq!(added, Additions { added: 1, already: 1, known: vec![opt_out(2)] }, "the entry is unchanged");
+    assert_eq!(added, Additions { added: 1, existing: 1, known: vec![opt_out(2)] }, "the entry is unchanged");
     assert_eq!(list_entries(&scene).await, [first, vec![opt_out(4)]].concat());
     let part = scene.ledger.list_opt_outs(OptOutFilter::Listed { behind: None, at_most: 3 }).await.unwrap();
     assert_eq!((part.entries.len(), part.next.is_some()), (3, true));
@@ -85,7 +86,7 @@ pub(super) async fn opt_out_is_listed_once_with_reason_source_and_time(scene: Sc
 pub(super) async fn number_added_twice_is_listed_once(scene: Scene) {
     let opt_outs: Vec<OptOut> = (0..10_000).map(|row| opt_out(row % 9_000)).collect();
     let added = scene.ledger.add_opt_outs(opt_outs.into(), AdditionMode::Add).await.unwrap();
-    assert_eq!((added.added, added.already, added.known.len()), (9_000, 1_000, 0));
+    assert_eq!((added.added, added.existing, added.known.len()), (9_000, 1_000, 0));
     assert_eq!(
         scene.ledger.load_suppressed_numbers("sale", SuppressionPolicy::default()).await.unwrap().numbers.len(),
         9_000
@@ -198,8 +199,8 @@ pub(super) async fn policy_of_a_run_decides_which_opt_outs_apply(scene: Scene) {
     assert_eq!(scene.begin_envelope(1, scene.lease).await, opted_out(&[2, 3]));
     let scene = with_policy(scene, SuppressionPolicy::SERVICE).await;
     assert_eq!(scene.begin_envelope(1, scene.lease).await, granted(1));
-    let now = scene.reload_run().await;
-    assert_eq!(now.suppression, SuppressionPolicy::SERVICE);
+    let reloaded = scene.reload_run().await;
+    assert_eq!(reloaded.suppression, SuppressionPolicy::SERVICE);
 }
 
 pub(super) async fn scope_of_an_opt_out_decides_which_purpose_it_covers(scene: Scene) {
@@ -437,12 +438,12 @@ pub(super) async fn opt_out_by_a_recipient_replaces_an_imported_one(scene: Scene
     scene.ledger.add_opt_outs(import.clone().into(), AdditionMode::Add).await.unwrap();
     let reply = OptOut { source: "reply to sale@1".into(), ..opt_out(2) };
     let new: Arc<[OptOut]> = [reply.clone(), imported_opt_out(3, "b.csv"), opt_out(5), opt_out(5)].into();
-    let expected = Additions { added: 2, already: 2, known: Vec::new() };
+    let expected = Additions { added: 2, existing: 2, known: Vec::new() };
     let preview = scene.ledger.add_opt_outs(new.clone(), AdditionMode::Preview).await.unwrap();
     assert_eq!(preview, expected);
     assert_eq!(list_entries(&scene).await, import, "the preview changes nothing");
     let added = scene.ledger.add_opt_outs(new, AdditionMode::Add).await.unwrap();
-    assert_eq!((added.added, added.already), (2, 2));
+    assert_eq!((added.added, added.existing), (2, 2));
     assert_eq!(
         list_entries(&scene).await,
         [imported_opt_out(3, "a.csv"), imported_opt_out(4, "a.csv"), reply, opt_out(5)]

@@ -230,8 +230,8 @@ impl Ledger for MemoryLedger {
 
     fn claim_run<'a>(&'a self, lock: &'a CampaignLock, run: RunId) -> LedgerFuture<'a, Claim> {
         self.write_contents(move |contents, now| {
-            let known = contents.stored_run(run)?.run.clone();
-            contents.claim_run(now, lock, run, |place| self.is_place_locked(&known, place))
+            let claimed = contents.stored_run(run)?.run.clone();
+            contents.claim_run(now, lock, run, |place| self.is_place_locked(&claimed, place))
         })
     }
 

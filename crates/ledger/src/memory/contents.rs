@@ -28,6 +28,7 @@ use crate::{
 };
 use campaign_core::domain::{Addressee, FrequencyCap, IdRange, LOOPBACK, MessageId, Row, Spending};
 
+/// All data that the in-memory ledger stores.
 #[derive(Clone, Debug, Default)]
 pub struct LedgerContents {
     stored_runs: BTreeMap<RunId, StoredRun>,
@@ -47,6 +48,7 @@ pub struct LedgerContents {
     pub(super) notifications: Vec<QueuedNotification>,
     /// The seed of fencing tokens.
     seed: u64,
+    /// The number of fencing tokens that were drawn.
     claims: u64,
 }
 
@@ -83,8 +85,9 @@ impl LedgerContents {
         if new.live && new.suppression.loopback {
             self.hosts.entry(new.gateway.clone()).or_insert_with(|| LOOPBACK.to_owned());
         }
-        let of_campaign = self.stored_runs().filter(|stored| stored.run.campaign == new.campaign);
-        let number = of_campaign.map(|stored| stored.run.number).max().unwrap_or(0) + 1;
+        let same_campaign = self.stored_runs().filter(|stored| stored.run.campaign == new.campaign);
+        let number = same_campaign.map(|stored| stored.run.number).max().unwrap_or(0) + 1;
+        // One identifier for each row from 0 on, and a spare one.
         let len = u64::from(new.last_row.get()) + 2;
         let ids = self.find_free_ids(new.began_at.as_microsecond(), new.random, len)?;
         let key = RunId(self.stored_runs.keys().next_back().map_or(0, |last| last.0) + 1);

@@ -65,8 +65,9 @@ impl LedgerContents {
         interval: Duration,
     ) -> Result<BTreeSet<(String, NotificationEvent)>, LedgerError> {
         let now = timestamp_from_micros(now)?;
-        let is_recent =
-            |finished: &(Timestamp, bool)| finished.1 && now.duration_since(finished.0) < to_signed(interval);
+        let is_recent = |(finished_at, was_accepted): &(Timestamp, bool)| {
+            *was_accepted && now.duration_since(*finished_at) < to_signed(interval)
+        };
         let recent: BTreeSet<_> = self
             .notifications
             .iter()

@@ -92,13 +92,14 @@ impl ScheduleStore for MemoryLedger {
                 OccurrenceFilter::Key(expected) => *key == expected,
                 OccurrenceFilter::Run(run) => *outcome == OccurrenceOutcome::Fired(run),
             };
-            let known = contents.schedules.occurrences.iter();
-            let mut found: Vec<OccurrenceRecord> = known.filter(matches).map(to_record).collect();
-            found.sort_by(|one, other| (other.at, &other.key).cmp(&(one.at, &one.key)));
+            let occurrences = contents.schedules.occurrences.iter();
+            let mut records: Vec<OccurrenceRecord> = occurrences.filter(matches).map(to_record).collect();
+            // Latest first.
+            records.sort_by(|first, second| (second.at, &second.key).cmp(&(first.at, &first.key)));
             if let OccurrenceFilter::Latest { most, .. } = filter {
-                found.truncate(most as usize);
+                records.truncate(most as usize);
             }
-            found.into_iter().map(Ok).collect()
+            records.into_iter().map(Ok).collect()
         })
     }
 }
@@ -118,9 +119,10 @@ fn to_stored_approval((approval, uses): &(Approval, Vec<ApprovalUse>)) -> Stored
 impl LedgerContents {
     pub(super) fn use_approval(&mut self, now: i64, token: &str, run: Option<RunId>) -> Result<bool, LedgerError> {
         let at = timestamp_from_micros(now)?;
-        let known = self.plans.approvals.iter_mut().find(|(approval, _)| approval.token == token);
-        let Some(known) = known.filter(|known| to_stored_approval(known).is_valid(at)) else { return Ok(false) };
-        known.1.push(ApprovalUse { at, run });
+        let stored = self.plans.approvals.iter_mut().find(|(approval, _)| approval.token == token);
+        let valid = stored.filter(|stored| to_stored_approval(stored).is_valid(at));
+        let Some((_, uses)) = valid else { return Ok(false) };
+        uses.push(ApprovalUse { at, run });
         Ok(true)
     }
 }
@@ -150,7 +152,7 @@ impl PlanStore for MemoryLedger {
     ) -> LedgerFuture<'a, Vec<Result<StoredPlanRecord, DamagedPlan>>> {
         let now = self.now();
         self.read_contents(move |contents| {
-            let found: Vec<StoredPlanRecord> = match filter {
+            let records: Vec<StoredPlanRecord> = match filter {
                 PlanFilter::Plans(digest) => {
                     contents.list_plans(now, digest).into_iter().map(StoredPlanRecord::Plan).collect()
                 }
@@ -159,7 +161,7 @@ impl PlanStore for MemoryLedger {
                 }
                 PlanFilter::Rules => contents.approval_rules.iter().cloned().map(StoredPlanRecord::Rule).collect(),
             };
-            found.into_iter().map(Ok).collect()
+            records.into_iter().map(Ok).collect()
         })
     }
 }
@@ -167,11 +169,11 @@ impl PlanStore for MemoryLedger {
 impl LedgerContents {
     fn list_plans(&self, now: Timestamp, digest: &str) -> Vec<Plan> {
         let since = oldest_kept_plan_time(now);
-        let known = self.plans.plans.values();
-        let mut found: Vec<Plan> =
-            known.filter(|plan| plan.digest.starts_with(digest) && plan.at > since).cloned().collect();
-        found.sort_by_key(|plan| Reverse(plan.at));
-        found
+        let stored = self.plans.plans.values();
+        let mut plans: Vec<Plan> =
+            stored.filter(|plan| plan.digest.starts_with(digest) && plan.at > since).cloned().collect();
+        plans.sort_by_key(|plan| Reverse(plan.at));
+        plans
     }
 
     fn list_approvals<'a>(&'a self, filter: ApprovalFilter<'a>) -> impl Iterator<Item = StoredApproval> + 'a {

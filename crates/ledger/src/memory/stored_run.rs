@@ -20,6 +20,7 @@ use crate::{
 use campaign_core::calendar::DailyLimits;
 use campaign_core::domain::{Addressee, Row, Spending};
 
+/// A run with all its records.
 #[derive(Clone, Debug)]
 pub struct StoredRun {
     pub run: Run,

@@ -121,7 +121,7 @@ impl OptOutList {
             let known = self.records.iter_mut().find(|known| known.is_active() && known.opt_out.covers(&opt_out));
             match known {
                 Some(known) => {
-                    additions.already += 1;
+                    additions.existing += 1;
                     additions.known.extend(Some(known.opt_out.clone()).filter(|_| are_few));
                     known.keep_repetition([opt_out]);
                 }
@@ -251,9 +251,9 @@ impl OptOutList {
 
     fn list_for_number(&self, phone: Phone, matches_end: impl Fn(&Option<OptOutEnd>) -> bool) -> OptOutPage {
         let addressee = self.as_listed(phone.into());
-        let found = self.records.iter().filter(|known| known.opt_out.who == addressee && matches_end(&known.end));
+        let records = self.records.iter().filter(|known| known.opt_out.who == addressee && matches_end(&known.end));
         let to_record = |known: &ListedOptOut| OptOutRecord { opt_out: known.opt_out.clone(), end: known.end.clone() };
-        OptOutPage { entries: found.map(to_record).collect(), next: None }
+        OptOutPage { entries: records.map(to_record).collect(), next: None }
     }
 
     /// The numbers that opted out because of the run with this name.

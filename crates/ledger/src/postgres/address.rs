@@ -1,4 +1,4 @@
-//! Address of a PostgreSQL ledger, and how to show it without its password.
+//! The address of a PostgreSQL ledger, which is displayed without its password.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -37,7 +37,7 @@ pub enum PostgresAddressError {
 /// The default port of a server.
 const DEFAULT_PORT: u16 = 5432;
 
-/// Known URL parameters; others are refused, so that a misspelling is noticed.
+/// The known URL parameters. Others are refused, so that a misspelling is noticed.
 const PARAMETERS: [&str; 11] = [
     "application_name",
     "dbname",
@@ -121,6 +121,7 @@ fn is_local(options: &PgConnectOptions) -> bool {
     is_local_name || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
+/// Removes the password from a URL, and returns the URL as text.
 fn remove_password(url: &mut Url) -> String {
     // Fails only for an address without a host, which cannot have a password either.
     let _ = url.set_password(None);
@@ -136,6 +137,7 @@ fn remove_password(url: &mut Url) -> String {
     url.as_str().to_owned()
 }
 
+/// A short form of the address without its password.
 fn format_address(options: &PgConnectOptions) -> String {
     let user = options.get_username();
     let database = options.get_database().unwrap_or(user);

@@ -20,7 +20,7 @@ use super::transaction::{self, DatabaseWait, retry_while_unavailable};
 use crate::{CampaignLock, Copies, LedgerError, LedgerFuture, ListReader, NewCopies, Run, SqliteLedger, StrayCopies};
 use campaign_core::failpoint;
 
-/// Number of shards that wait between the list and the database.
+/// The number of shards that wait between the list and the database.
 const QUEUED_SHARDS: usize = 4;
 
 /// Copies that do not have the name of their run yet. Dropping them before they are frozen removes them.
@@ -55,11 +55,11 @@ impl NewShardedCopies {
 }
 
 impl NewShardedCopies {
-    /// Names the copies after their run. Can be repeated, because the answer to an earlier attempt's commit might have
-    /// been lost. Returns `false` if the copies are gone.
+    /// Names the copies after their run. The call can be repeated, because the answer to an earlier attempt's commit
+    /// might have been lost. Returns `false` if the copies are gone.
     async fn name_for_run(&self, name: &str, inputs: &[u8]) -> sqlx::Result<bool> {
         let mut transaction = transaction::begin_unordered_write(&self.pool).await?;
-        // Waits for an earlier attempt that the server has not finished yet.
+        // This waits for an earlier attempt that the server has not finished yet.
         let current: Option<String> = scalar("SELECT name FROM copies WHERE key = $1 FOR UPDATE")
             .bind(self.key)
             .fetch_optional(&mut *transaction)
@@ -158,8 +158,8 @@ async fn write_shards_with_retry(
             let mut transaction = transaction::begin_unordered_write(pool).await?;
             if is_retry {
                 // The previous attempt might have been committed without an answer.
-                let again = query("DELETE FROM copy_shards WHERE copies = $1 AND shard >= $2").bind(key).bind(first);
-                again.execute(&mut *transaction).await?;
+                let delete = query("DELETE FROM copy_shards WHERE copies = $1 AND shard >= $2").bind(key).bind(first);
+                delete.execute(&mut *transaction).await?;
             }
             copy_in(&mut transaction, key, first, shards).await?;
             transaction.commit().await
@@ -207,7 +207,7 @@ async fn load_shard_with_retry(
     loop {
         match load_shard(pool, key, number).await {
             Err(error) if waiting.wait_for_recovery(&error).await => {}
-            read => return read,
+            result => return result,
         }
     }
 }
@@ -240,13 +240,13 @@ impl PostgresLedger {
     /// Loads the copies from which a run is sent.
     pub(super) async fn load_run_copies(&self, run: &Run) -> Result<Copies, LedgerError> {
         let name = run.name();
-        let found = read_ledger!(self, find_copies, &name)?;
+        let record = read_ledger!(self, find_copies, &name)?;
         let place = self.copies_place(&name);
-        let Some(found) = found else {
+        let Some(record) = record else {
             return Err(LedgerError::CopiesUnreadable { place, reason: "they are missing".to_owned() });
         };
         let columns =
-            || Ok::<_, sqlx::Error>((found.try_get(0)?, found.try_get::<Option<_>, _>(1)?.unwrap_or_default()));
+            || Ok::<_, sqlx::Error>((record.try_get(0)?, record.try_get::<Option<_>, _>(1)?.unwrap_or_default()));
         let (key, inputs) = self.to_ledger_result(columns().map_err(StatementError::Sql))?;
         let (pool, place_name, runtime) = (self.pool.clone(), Arc::clone(&self.place), Handle::current());
         Ok(Copies::new(place, inputs, move || {
@@ -257,9 +257,9 @@ impl PostgresLedger {
     /// Finds copies of unknown runs in the database and in files on this machine. The former ledger of such files might
     /// know of messages that this ledger does not know.
     pub(super) async fn find_stray_copies(&self) -> Result<Vec<StrayCopies>, LedgerError> {
-        let (known, found) = read_ledger!(self, find_copies_without_runs)?;
+        let (known, unknown) = read_ledger!(self, find_copies_without_runs)?;
         let to_stray = |(run, inputs): (String, _)| StrayCopies { place: self.copies_place(&run), run, inputs };
-        let mut strays: Vec<_> = found.into_iter().map(to_stray).collect();
+        let mut strays: Vec<_> = unknown.into_iter().map(to_stray).collect();
         let local = SqliteLedger::list_copies_without_ledger(&self.mark);
         strays.extend(local.into_iter().filter(|copies| !known.contains(&copies.run)));
         Ok(strays)
@@ -299,13 +299,13 @@ async fn find_copies_without_runs(
     reader: &mut PgConnection,
 ) -> Result<(HashSet<String>, Vec<(String, Option<Vec<u8>>)>), StatementError> {
     let known: Vec<String> = scalar("SELECT campaign || '@' || number FROM runs").fetch_all(&mut *reader).await?;
-    let found = query(
+    let statement = query(
         "SELECT name, inputs FROM copies WHERE name ~ '@[0-9]+$' AND inputs IS NOT NULL
          AND name NOT IN (SELECT campaign || '@' || number FROM runs) ORDER BY name",
     );
-    let found = found.fetch_all(reader).await?;
-    let found = found.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
-    Ok((known.into_iter().collect(), found.collect::<sqlx::Result<_>>()?))
+    let rows = statement.fetch_all(reader).await?;
+    let copies = rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
+    Ok((known.into_iter().collect(), copies.collect::<sqlx::Result<_>>()?))
 }
 
 async fn delete_copies(connection: &mut PgConnection, name: &str) -> sqlx::Result<()> {
@@ -335,7 +335,7 @@ fn copy_error_for(reason: &dyn Display) -> LedgerError {
     LedgerError::NotCopied { place: "the ledger".to_owned(), reason: reason.to_string() }
 }
 
-/// Size of a shard before compression: about 5,000 rows.
+/// The size of a shard before compression, in bytes: about 5,000 rows.
 const SHARD_BYTES: usize = 512 * 1024;
 /// A low zstd level, so that compression takes only a fraction of the time for reading the list.
 const COMPRESSION_LEVEL: i32 = 1;
@@ -411,7 +411,8 @@ impl Read for ShardReader {
             if read > 0 || buffer.is_empty() {
                 return Ok(read);
             }
-            // Moves the other tasks of this thread elsewhere, because one of them might deliver the shard.
+            // `block_in_place` moves the other tasks of this thread elsewhere, because one of them might deliver the
+            // shard.
             let received = tokio::task::block_in_place(|| self.receiver.recv());
             // The sender is done: that was the last shard.
             let Ok(packed) = received else { return Ok(0) };
@@ -420,11 +421,11 @@ impl Read for ShardReader {
     }
 }
 
-/// Start of a binary COPY stream: signature, flags, and an empty header extension.
+/// The start of a binary COPY stream: signature, flags, and an empty header extension.
 const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
-/// End of a binary COPY stream.
+/// The end of a binary COPY stream.
 const TRAILER: [u8; 2] = (-1_i16).to_be_bytes();
-/// Number of columns of a record.
+/// The number of columns of a record.
 const COLUMNS: i16 = 3;
 
 /// Writes shards of copies with consecutive numbers as one binary COPY stream (PostgreSQL, `COPY`, "Binary Format").
@@ -449,6 +450,7 @@ pub(super) async fn copy_in(
 fn record_header(copies: i64, number: i64, bytes: usize) -> Vec<u8> {
     let mut header = COLUMNS.to_be_bytes().to_vec();
     for value in [copies, number] {
+        // The length of the value, in bytes.
         header.extend(8_i32.to_be_bytes());
         header.extend(value.to_be_bytes());
     }

@@ -78,5 +78,5 @@ pub(super) fn storage_error(place: &str, error: &sqlx::Error) -> LedgerError {
     }
 }
 
-/// PostgreSQL error code for a lock that was not granted within `lock_timeout` (PostgreSQL, Appendix A).
+/// The PostgreSQL error code for a lock that was not granted within `lock_timeout` (PostgreSQL, Appendix A).
 pub(super) const LOCK_NOT_AVAILABLE: &str = "55P03";

@@ -26,15 +26,16 @@ pub struct PostgresLedger {
     address: PostgresAddress,
     /// The file of this machine's high-water mark.
     pub(super) mark: PathBuf,
-    /// Opened at the first write.
+    /// The writer task, started at the first write.
     pub(super) writer: OnceCell<Writer>,
     pub(super) pool: PgPool,
-    /// The address for messages.
+    /// The address, for display in messages.
     pub(super) place: Arc<str>,
     pub(super) on_commit: CommitCallback,
     /// Cached last envelope numbers of the runs of this process.
     pub(super) numbers: EnvelopeNumbers,
     pub(super) locks: Locks,
+    /// Renews the leases until the ledger is dropped.
     _keeper: AbortOnDropHandle<()>,
     database: Arc<DatabaseInfo>,
     /// The reason why this ledger must not be used for sending or writing, if there is one.
@@ -79,7 +80,8 @@ impl PostgresLedger {
     pub async fn open(address: &PostgresAddress, marks: &Path) -> Result<Self, LedgerError> {
         let place: Arc<str> = address.display_name().into();
         let mark = marks.join(opening::mark_file_name(&place));
-        // Read before the ledger, so that a concurrent commit does not make the ledger look older than its mark.
+        // The mark is read before the ledger, so that a concurrent commit does not make the ledger look older than its
+        // mark.
         let known = high_water_mark::read_mark(&mark);
         let (pool, version) = opening::prepare_pool(address).await?;
         let state = retry_if_reached(address, || opening::load_state(&pool)).await;
@@ -230,7 +232,7 @@ impl PostgresLedger {
 
     /// Opens the write connection.
     pub(super) async fn open_write_connection(&self) -> Result<WriteConnection, LedgerError> {
-        let unmarked = |error: std::io::Error| {
+        let mark_error = |error: std::io::Error| {
             let reason = format!("its high-water mark `{}` cannot be opened: {error}", self.mark.display());
             LedgerError::from_storage(&self.place, &reason)
         };
@@ -248,7 +250,7 @@ impl PostgresLedger {
             true => MarkFile::open(&self.mark, turn.mark),
             false => MarkFile::create_temporary(turn.mark),
         };
-        let mark = mark.map_err(unmarked)?;
+        let mark = mark.map_err(mark_error)?;
         // If the connection broke, the server has already rolled the transaction back.
         let _ = connection.close().await;
         Ok(WriteConnection::new(
@@ -263,7 +265,8 @@ impl PostgresLedger {
     /// Refuses to send if the ledger is outdated, or older than a state that this process has already seen.
     pub(super) async fn ensure_can_send(&self) -> Result<(), LedgerError> {
         self.ensure_newest()?;
-        // Read before the ledger, so that a concurrent commit does not make the ledger look older than its mark.
+        // The mark is read before the ledger, so that a concurrent commit does not make the ledger look older than its
+        // mark.
         let (known, before) = (high_water_mark::read_mark(&self.mark), self.furthest_mark.current_mark());
         let state = self.retry_while_unavailable(|| opening::load_state(&self.pool)).await;
         let state = self.to_ledger_result(state.map_err(StatementError::Sql))?;
@@ -311,7 +314,7 @@ pub(super) async fn adopt_ledger(
     known: &MarkReading,
 ) -> Result<(), LedgerError> {
     let furthest = known.highest_generation();
-    // Can be repeated if the answer to a commit was lost.
+    // This can be repeated if the answer to a commit was lost.
     let adopt = || async {
         let mut connection = pool.acquire().await?;
         let WriteTurn { now, version, succession, .. } = transaction::begin_write(&mut connection).await?;
@@ -323,18 +326,18 @@ pub(super) async fn adopt_ledger(
         .bind(now)
         .execute(&mut *connection)
         .await?;
-        let moved = sqlx::query("UPDATE meta SET generation = greatest(generation, $1) RETURNING id, generation")
+        let identity = sqlx::query("UPDATE meta SET generation = greatest(generation, $1) RETURNING id, generation")
             .persistent(false)
             .bind(furthest)
             .fetch_one(&mut *connection)
             .await?;
-        let current = HighWaterMark { id: moved.try_get(0)?, generation: moved.try_get(1)? };
+        let current = HighWaterMark { id: identity.try_get(0)?, generation: identity.try_get(1)? };
         transaction::count_and_commit(&mut connection, WriterCommits::default().count_next(), now)
             .await
-            .map(|counted| (current, counted))
+            .map(|committed| (current, committed))
     };
-    let (current, counted) =
+    let (current, committed) =
         retry_while_unavailable(&place.into(), adopt).await.map_err(|error| storage_error(place, &error))?;
-    let accepted = MarkFile::open(mark, current).and_then(|mut mark| mark.accept_mark(counted));
+    let accepted = MarkFile::open(mark, current).and_then(|mut mark| mark.accept_mark(committed));
     accepted.map_err(|error| LedgerError::from_mark(&place, &error))
 }

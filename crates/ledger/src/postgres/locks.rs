@@ -25,19 +25,19 @@ use super::transaction;
 use crate::{Epoch, LedgerError, run};
 use campaign_core::private::{self, ExistingFile};
 
-/// Pause between attempts to take a lock.
+/// The pause between attempts to take a lock.
 const RETRY_PAUSE: Duration = Duration::from_millis(20);
-/// Maximum number of attempts to take a lock.
+/// The maximum number of attempts to take a lock.
 const MAX_ATTEMPTS: u32 = 10;
 
-/// A held lock. Dropping it releases it.
+/// A held lock. Dropping the value releases the lock.
 pub(crate) struct Lock {
     name: String,
     holder: i64,
     locks: Locks,
 }
 
-/// The locks of this process and what maintains them.
+/// The locks of this process, and the tasks that maintain them.
 #[derive(Clone)]
 pub(super) struct Locks {
     pub(super) leases: Leases,
@@ -56,7 +56,7 @@ impl Locks {
         Self { leases, pool, tasks, place, mark, presence }
     }
 
-    /// The ID of this process, registered on this machine at the first call.
+    /// Returns the ID of this process, and registers the process on this machine at the first call.
     async fn register_process(&self) -> Result<i64, LedgerError> {
         let presence = self.presence.get_or_try_init(async || Presence::announce_process(&self.mark)).await;
         presence.map(Presence::process).map_err(|error| {
@@ -199,13 +199,14 @@ impl PostgresLedger {
 
     /// The time at which the current holder took a lock, if any process holds it.
     pub(super) async fn locked_since(&self, name: &str) -> Result<Option<Timestamp>, LedgerError> {
-        // Read before the query, because the database might learn of the release only after it has answered.
+        // The released locks are read before the query. Otherwise, a release that the database records only after the
+        // query would be missed.
         let released = self.locks.leases.list_released_locks();
-        let found = read_ledger!(self, find_lock_owner, name)?;
-        let found = found.filter(|(holder, process, _)| {
+        let owner = read_ledger!(self, find_lock_owner, name)?;
+        let owner = owner.filter(|(holder, process, _)| {
             !released.contains(&(name.to_owned(), *holder)) && !list_ended_processes(&self.locks.mark).contains(process)
         });
-        Ok(found.and_then(|(.., since)| Timestamp::from_microsecond(since).ok()))
+        Ok(owner.and_then(|(.., since)| Timestamp::from_microsecond(since).ok()))
     }
 
     /// Binds a lease to a lock.
@@ -238,13 +239,13 @@ impl PostgresLedger {
 /// The holder number and the process of a lock, and the time when the lock was taken.
 async fn find_lock_owner(reader: &mut PgConnection, name: &str) -> Result<Option<(i64, i64, i64)>, StatementError> {
     let now = transaction::load_time(reader).await?;
-    let found = query("SELECT holder, process, taken_at FROM locks WHERE name = $1 AND until > $2")
+    let record = query("SELECT holder, process, taken_at FROM locks WHERE name = $1 AND until > $2")
         .bind(name)
         .bind(now)
         .fetch_optional(reader)
         .await?;
     let read_owner = |lock: PgRow| Ok((lock.try_get(0)?, lock.try_get(1)?, lock.try_get(2)?));
-    found.map(read_owner).transpose().map_err(StatementError::Sql)
+    record.map(read_owner).transpose().map_err(StatementError::Sql)
 }
 
 /// A request for a lock.
@@ -273,13 +274,13 @@ async fn try_take_lock(
     leases: Leases,
     LockRequest { name, holder, process, runs }: LockRequest,
 ) -> Result<bool, StatementError> {
-    let known = query("SELECT holder, until FROM locks WHERE name = $1 FOR UPDATE")
+    let record = query("SELECT holder, until FROM locks WHERE name = $1 FOR UPDATE")
         .bind(&name)
         .fetch_optional(&mut *connection)
         .await?;
-    if let Some(known) = known {
-        let (by, until): (i64, i64) = (known.try_get(0)?, known.try_get(1)?);
-        if until > now.0 && !leases.list_released_locks().contains(&(name.clone(), by)) {
+    if let Some(record) = record {
+        let (current_holder, until): (i64, i64) = (record.try_get(0)?, record.try_get(1)?);
+        if until > now.0 && !leases.list_released_locks().contains(&(name.clone(), current_holder)) {
             return Ok(false);
         }
     }
@@ -305,7 +306,7 @@ async fn try_take_lock(
     Ok(true)
 }
 
-/// The end of a lease that begins now.
+/// The end of a lease that begins now, in microseconds since 1970.
 fn lease_end(now: i64) -> i64 {
     now.saturating_add(i64::try_from(LEASE_DURATION.as_micros()).unwrap_or(i64::MAX))
 }
@@ -367,9 +368,9 @@ impl Leases {
 
     /// Binds a lease to a lock.
     pub(super) fn bind_epoch(&self, epoch: Epoch, name: &str) {
-        let mut known = self.lock_table();
-        if let Some(lock) = known.held_locks.get(name).copied() {
-            known.epochs.insert(epoch.0, (name.to_owned(), lock.holder));
+        let mut table = self.lock_table();
+        if let Some(lock) = table.held_locks.get(name).copied() {
+            table.epochs.insert(epoch.0, (name.to_owned(), lock.holder));
         }
     }
 
@@ -380,10 +381,10 @@ impl Leases {
 
     /// Records that a lock was released.
     pub(super) fn record_release(&self, name: &str, holder: i64) {
-        let mut known = self.lock_table();
-        known.held_locks.retain(|other, lock| other != name || lock.holder != holder);
-        known.epochs.retain(|_, (other, other_holder)| other != name || *other_holder != holder);
-        known.released.push((name.to_owned(), holder));
+        let mut table = self.lock_table();
+        table.held_locks.retain(|other, lock| other != name || lock.holder != holder);
+        table.epochs.retain(|_, (other, other_holder)| other != name || *other_holder != holder);
+        table.released.push((name.to_owned(), holder));
     }
 
     /// Forgets a released lock, because the database has recorded the release.
@@ -398,8 +399,8 @@ impl Leases {
 
     /// The locks that this process holds and has not lost.
     pub(super) fn list_held_locks(&self) -> Vec<(String, i64)> {
-        let known = self.lock_table();
-        known
+        let table = self.lock_table();
+        table
             .held_locks
             .iter()
             .filter(|(_, lock)| lock.asked_at.is_some())
@@ -416,9 +417,9 @@ impl Leases {
 
     /// Whether messages may be sent under this lease, as far as this process knows without querying the database.
     pub(super) fn is_valid(&self, epoch: Epoch, now: ClockReading) -> bool {
-        let known = self.lock_table();
-        let Some((name, holder)) = known.epochs.get(&epoch.0) else { return false };
-        let lock = known.held_locks.get(name).filter(|lock| lock.holder == *holder);
+        let table = self.lock_table();
+        let Some((name, holder)) = table.epochs.get(&epoch.0) else { return false };
+        let lock = table.held_locks.get(name).filter(|lock| lock.holder == *holder);
         lock.and_then(|lock| lock.asked_at).is_some_and(|asked_at| asked_at.is_within_grant(now))
     }
 
@@ -427,7 +428,7 @@ impl Leases {
     }
 }
 
-/// Extension of a process file, before the ID of the process.
+/// The start of a process file's extension. The ID of the process follows.
 const EXTENSION_PREFIX: &str = "process-";
 
 /// The registration of this process on this machine.
@@ -442,7 +443,7 @@ impl Presence {
     pub(super) fn announce_process(mark: &Path) -> io::Result<Self> {
         let process = i64::from(rand::random::<u32>());
         let path = mark.with_extension(format!("{EXTENSION_PREFIX}{process}"));
-        // Locked before it gets its name, so that others never see it unlocked.
+        // The file is locked before it gets its name, so that other processes never see it unlocked.
         let unnamed = mark.with_extension(format!("new-{EXTENSION_PREFIX}{process}"));
         let file = private::open_file(&unnamed, ExistingFile::Truncate)?;
         file.lock()?;

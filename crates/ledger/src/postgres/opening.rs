@@ -23,7 +23,8 @@ use crate::LedgerError;
 use crate::encoding::EarlierChains;
 use crate::high_water_mark::{HighWaterMark, MarkReading};
 
-/// Connections that read or write single records; one of them might be busy with a list for a long time.
+/// The maximum number of connections that read or write single records. One of them might be busy with a list for a
+/// long time.
 const MAX_CONNECTIONS: u32 = 3;
 /// The maximum time that a command waits for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
@@ -36,7 +37,7 @@ pub(super) async fn exists(address: &PostgresAddress) -> Result<bool, LedgerErro
 /// The version of the tables, or `None` if there are no tables. Uses its own connection, because a pool would keep
 /// retrying an address without a server.
 async fn load_version(address: &PostgresAddress) -> Result<Option<i64>, LedgerError> {
-    let ask = || async {
+    let query_version = || async {
         let attempt = async {
             let mut connection = transaction::open_connection(address).await?;
             let version = load_table_version(&mut *connection.begin().await?).await?;
@@ -50,7 +51,7 @@ async fn load_version(address: &PostgresAddress) -> Result<Option<i64>, LedgerEr
         };
         tokio::time::timeout(CONNECT_TIMEOUT, attempt).await.map_err(to_error).flatten()
     };
-    retry_if_reached(address, ask).await.map_err(|error| storage_error(address.display_name(), &error))
+    retry_if_reached(address, query_version).await.map_err(|error| storage_error(address.display_name(), &error))
 }
 
 /// Creates missing tables, checks their version, and opens the connection pool. Returns the pool and the version.
@@ -99,6 +100,7 @@ pub(super) async fn ensure_tables(address: &PostgresAddress, version: i64) -> Re
     Ok(version)
 }
 
+/// Creates or upgrades the tables in one transaction.
 async fn try_ensure_tables(address: &PostgresAddress, version: i64) -> Result<(), StatementError> {
     let place = address.display_name();
     let mut connection = transaction::open_connection(address).await?;
@@ -134,7 +136,7 @@ async fn record_chains(connection: &mut PgConnection) -> Result<(), StatementErr
 pub(super) struct LedgerState {
     /// The identity and generation of the ledger.
     pub(super) mark: HighWaterMark,
-    /// The time of the database in microseconds.
+    /// The time of the database, in microseconds since 1970.
     pub(super) now: i64,
     succession: ServerSuccession,
 }
@@ -230,7 +232,7 @@ const SIXTH: &str = "
     );
 ";
 
-/// First version with evidence of consent.
+/// The first version with evidence of consent.
 pub(super) const WITH_CONSENTS: i64 = 6;
 
 /// Opt-outs from all messages, and runs whose messages must arrive. Runs that were planned earlier are checked against
@@ -240,21 +242,21 @@ const SEVENTH: &str = "
     CREATE INDEX opt_outs_by_source ON opt_outs (source) WHERE removed_at IS NULL;
 ";
 
-/// First version with opt-outs from all messages.
+/// The first version with opt-outs from all messages.
 pub(super) const WITH_SCOPES: i64 = 7;
 
-/// First version with recent single messages.
+/// The first version with recent single messages.
 pub(super) const WITH_REPEATS: i64 = 5;
 
-/// First version with the `approval` rules of accounts.
+/// The first version with the `approval` rules of accounts.
 pub(super) const WITH_APPROVAL_RULES: i64 = 4;
 
-/// First version with channels of pipelines in envelopes.
+/// The first version with channels of pipelines in envelopes.
 pub(super) const WITH_CHAINS: i64 = 3;
 
-/// First version with figures.
+/// The first version with figures.
 pub(super) const WITH_FIGURES: i64 = 2;
-/// First version with the server that last wrote the tables.
+/// The first version with the server that last wrote the tables.
 pub(super) const WITH_SERVER: i64 = 2;
 
 /// The version of the tables that this program creates.

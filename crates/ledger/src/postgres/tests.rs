@@ -86,25 +86,25 @@ async fn process_waits_for_an_unavailable_database() {
     let address = PostgresAddress::parse(&database.replace(&direct, &escaped(&here))).unwrap();
     let mut other = transaction::open_connection(&PostgresAddress::parse(&database).unwrap()).await.unwrap();
     let ledger = PostgresLedger::open(&address, folder.path()).await.unwrap();
-    let mut goes_away = async || {
+    let mut stop_database = async || {
         let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
              WHERE datname = current_database() AND pid <> pg_backend_pid()";
         sqlx::raw_sql(cut).execute(&mut other).await.unwrap();
         std::fs::rename(&here, &away).unwrap();
     };
     let soon = std::time::Duration::from_millis(100);
-    goes_away().await;
+    stop_database().await;
     let mut change = Box::pin(ledger.write(|_, _| Box::pin(async { Ok(()) })));
     let early = tokio::time::timeout(soon, &mut change).await;
     assert!(early.is_err(), "the first change: {early:?}");
     std::fs::rename(&away, &here).unwrap();
     change.await.unwrap();
-    goes_away().await;
-    let mut look = Box::pin(ledger.ensure_can_send());
-    let early = tokio::time::timeout(soon, &mut look).await;
+    stop_database().await;
+    let mut check = Box::pin(ledger.ensure_can_send());
+    let early = tokio::time::timeout(soon, &mut check).await;
     assert!(early.is_err(), "the check whether the ledger is the newest: {early:?}");
     std::fs::rename(&away, &here).unwrap();
-    look.await.unwrap();
+    check.await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -146,10 +146,10 @@ async fn read_on_a_broken_connection_is_retried() {
 async fn commit_with_a_lost_answer_is_applied_once() {
     let Some((ledger, _, _folder)) = new_ledger().await else { return };
     let lost = || sqlx::Error::WorkerCrashed;
-    let keep = "INSERT INTO profiles (name, host) VALUES ('p', 'h')";
+    let insert = "INSERT INTO profiles (name, host) VALUES ('p', 'h')";
     let mut writer = ledger.open_write_connection().await.unwrap();
     writer.begin_transaction().await.unwrap();
-    query(keep).execute(writer.connection_and_time().unwrap().0).await.unwrap();
+    query(insert).execute(writer.connection_and_time().unwrap().0).await.unwrap();
     // The server commits, but the answer is lost.
     let mark = writer.commit().await.unwrap();
     assert_eq!(writer.resolve_commit(&lost()).await.unwrap(), mark);
@@ -226,9 +226,9 @@ async fn earlier_tables_are_used_until_upgraded() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(PostgresLedger::upgrade_tables(&address).await.unwrap(), None, "there is no ledger");
     let before = opening::WITH_REPEATS - 1;
-    let at_work = PostgresLedger::open_at_version(&address, folder.path(), before).await.unwrap();
+    let in_use = PostgresLedger::open_at_version(&address, folder.path(), before).await.unwrap();
     let has_table = async |name: &str| {
-        let mut reader = at_work.reader().await.unwrap();
+        let mut reader = in_use.reader().await.unwrap();
         let exists: bool = scalar("SELECT to_regclass('campaign.' || $1) IS NOT NULL")
             .bind(name.to_owned())
             .fetch_one(&mut *reader)
@@ -244,30 +244,30 @@ async fn earlier_tables_are_used_until_upgraded() {
             && !opened_again.supports_all_scopes()
     );
     assert!(opened_again.supports_approval_rules());
-    let take = async |ledger: &PostgresLedger| {
+    let reserve = async |ledger: &PostgresLedger| {
         let request = RepeatRequest::Reserve { message: b"380 Hi".to_vec(), again: false };
         ledger.check_repeat(request).await.unwrap()
     };
-    assert_eq!(take(&opened_again).await, RepeatCheck::Unavailable);
-    let run = at_work.create_run(&new_run(1), None).await.unwrap().expect("a run").key;
-    let load = async |ledger: &PostgresLedger| {
+    assert_eq!(reserve(&opened_again).await, RepeatCheck::Unavailable);
+    let run = in_use.create_run(&new_run(1), None).await.unwrap().expect("a run").key;
+    let count_consents = async |ledger: &PostgresLedger| {
         ledger.load_consents(run, RowSpan { first: Row::FIRST, last: Row::new(9) }).await.unwrap().len()
     };
-    assert_eq!(load(&opened_again).await, 0);
+    assert_eq!(count_consents(&opened_again).await, 0);
     assert_eq!(PostgresLedger::upgrade_tables(&address).await.unwrap(), Some(true));
     assert!(has_table("repeats").await && has_table("consents").await);
-    assert!(as_port(&at_work).check_writable().await.is_ok(), "a process with an open ledger continues");
+    assert!(as_port(&in_use).check_writable().await.is_ok(), "a process with an open ledger continues");
     assert!(
-        at_work.supports_repeat_guard() && at_work.supports_consents() && at_work.supports_all_scopes(),
+        in_use.supports_repeat_guard() && in_use.supports_consents() && in_use.supports_all_scopes(),
         "it uses the available tables"
     );
-    assert!(matches!(take(&at_work).await, RepeatCheck::Taken(_)));
+    assert!(matches!(reserve(&in_use).await, RepeatCheck::Taken(_)));
     let mut consents = ConsentBlockBuilder::default();
     consents.add_row(Row::new(2), ConsentCells::default());
-    at_work.update_runs(vec![run], RunUpdate::Consents([consents.build()].into())).await.unwrap();
+    in_use.update_runs(vec![run], RunUpdate::Consents([consents.build()].into())).await.unwrap();
     as_port(&opened_again).check_writable().await.unwrap();
-    assert!(matches!(take(&opened_again).await, RepeatCheck::Repeated(_)));
-    assert_eq!(load(&opened_again).await, 1);
+    assert!(matches!(reserve(&opened_again).await, RepeatCheck::Repeated(_)));
+    assert_eq!(count_consents(&opened_again).await, 1);
     assert_eq!(PostgresLedger::upgrade_tables(&address).await.unwrap(), Some(false));
 }
 

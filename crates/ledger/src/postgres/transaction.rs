@@ -26,7 +26,8 @@ macro_rules! write {
     };
 }
 
-/// Microseconds since 1970 now, not at the start of the transaction, which might have waited.
+/// Selects the current time, in microseconds since 1970. The start of the transaction would be too early, because the
+/// transaction might have waited.
 macro_rules! moment {
     () => {
         "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)"
@@ -50,7 +51,7 @@ const WRITER_RETENTION: i64 = 7 * 24 * 3_600_000_000;
 /// The turn to write.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WriteTurn {
-    /// The time of the database in microseconds.
+    /// The time of the database, in microseconds since 1970.
     pub(super) now: i64,
     /// The identity and generation of the ledger.
     pub(super) mark: HighWaterMark,
@@ -86,24 +87,25 @@ pub(super) async fn begin_write(connection: &mut PgConnection) -> sqlx::Result<W
     Ok(WriteTurn { now: answer.try_get("now")?, mark, version: answer.try_get("version")?, succession })
 }
 
-/// The time of the database.
+/// The time of the database, in microseconds since 1970.
 pub(super) async fn load_time(connection: &mut PgConnection) -> sqlx::Result<i64> {
     raw_sql(moment!()).fetch_one(connection).await?.try_get(0)
 }
 
-/// Increments the commit counts of the ledger and of this writer, and commits, in one message to the server.
+/// Increments the commit counts of the ledger and of this writer, and commits, in one message to the server. The
+/// first commit of a writer also deletes old records of writers.
 pub(super) async fn count_and_commit(
     connection: &mut PgConnection,
     commits: WriterCommits,
     now: i64,
 ) -> sqlx::Result<HighWaterMark> {
     let WriterCommits { writer, count } = commits;
-    let forgotten = match count {
+    let cleanup = match count {
         1 => format!("DELETE FROM writers WHERE wrote_at < {};", now - WRITER_RETENTION),
         _ => String::new(),
     };
     let statement = format!(
-        "{forgotten} INSERT INTO writers (writer, commits, wrote_at) VALUES ({writer}, {count}, {now})
+        "{cleanup} INSERT INTO writers (writer, commits, wrote_at) VALUES ({writer}, {count}, {now})
          ON CONFLICT (writer) DO UPDATE SET commits = excluded.commits, wrote_at = excluded.wrote_at;
          UPDATE meta SET generation = generation + 1 RETURNING id, generation; COMMIT"
     );
@@ -115,13 +117,13 @@ pub(super) async fn count_and_commit(
 
 /// The number of commits of a writer that the database has recorded. `None` if the database does not know the writer.
 pub(super) async fn count_writer_commits(connection: &mut PgConnection, writer: i64) -> sqlx::Result<Option<i64>> {
-    let known = sqlx::query_scalar("SELECT commits FROM writers WHERE writer = $1").persistent(false);
-    known.bind(writer).fetch_optional(connection).await
+    let statement = sqlx::query_scalar("SELECT commits FROM writers WHERE writer = $1").persistent(false);
+    statement.bind(writer).fetch_optional(connection).await
 }
 
 /// The time that a change waits for an unresponsive database before it fails.
 const OUTAGE_TIMEOUT: Duration = Duration::from_secs(60);
-/// Pause between attempts to connect.
+/// The pause between attempts to connect.
 const RETRY_PAUSE: Duration = Duration::from_millis(200);
 /// The time before a warning is logged.
 const WARN_AFTER: Duration = Duration::from_secs(2);
@@ -209,7 +211,7 @@ fn is_broken_connection(kind: ErrorKind) -> bool {
     )
 }
 
-/// PostgreSQL error code for too many connections (PostgreSQL, Appendix A).
+/// The PostgreSQL error code for too many connections (PostgreSQL, Appendix A).
 const TOO_MANY_CONNECTIONS: &str = "53300";
 
 /// Whether the database might be back in a moment, for example after a restart or a network failure.

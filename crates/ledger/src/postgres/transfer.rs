@@ -26,7 +26,7 @@ use campaign_core::failpoint;
 
 /// Tables that only a database has.
 const DATABASE_ONLY_TABLES: [&str; 6] = ["_sqlx_migrations", "copies", "copy_shards", "locks", "meta", "writers"];
-/// Records that one statement writes.
+/// The maximum number of records in one statement.
 const RECORDS_PER_STATEMENT: usize = 1_000;
 
 /// The transaction of the whole takeover.
@@ -117,7 +117,7 @@ pub(super) struct LedgerTakeover<'a> {
     pub(super) address: &'a PostgresAddress,
     /// The path of the source file, for messages.
     pub(super) place: Arc<str>,
-    /// Whether it replaces a ledger that was never in use.
+    /// Whether the takeover replaces a ledger that was never in use.
     pub(super) replaces: bool,
 }
 
@@ -127,7 +127,7 @@ impl LedgerTakeover<'_> {
         &self,
         handover: &mut Handover,
         runs: &[Run],
-        copies_of: impl AsyncFn(&Run) -> Result<Copies, LedgerError>,
+        load_copies: impl AsyncFn(&Run) -> Result<Copies, LedgerError>,
     ) -> Result<u64, LedgerError> {
         let place = self.address.display_name();
         let failed = |error: sqlx::Error| storage_error(place, &error);
@@ -148,7 +148,7 @@ impl LedgerTakeover<'_> {
         let mut without_copies = 0;
         for run in runs {
             // Purged runs and runs of single messages have no copies.
-            match copies_of(run).await {
+            match load_copies(run).await {
                 Ok(copies) => {
                     transaction = copy_list(transaction, run, copies).await.map_err(|error| copy_error(run, &error))?;
                 }
@@ -176,11 +176,11 @@ pub(super) async fn list_tables(connection: &mut PgConnection) -> sqlx::Result<V
 }
 
 pub(super) async fn list_columns(connection: &mut PgConnection, table: &str) -> sqlx::Result<Vec<TableColumn>> {
-    let described = query(
+    let statement = query(
         "SELECT attname::text, format_type(atttypid, atttypmod), attidentity <> '' FROM pg_attribute
          WHERE attrelid = to_regclass('campaign.' || $1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum",
     );
-    let described = described.bind(table).fetch_all(connection).await?;
+    let rows = statement.bind(table).fetch_all(connection).await?;
     let to_column = |row: &sqlx::postgres::PgRow| {
         let kind = match row.try_get::<&str, _>(1)? {
             "bigint" => ColumnType::Integer,
@@ -191,7 +191,7 @@ pub(super) async fn list_columns(connection: &mut PgConnection, table: &str) -> 
         };
         Ok(TableColumn { name: row.try_get(0)?, kind, is_identity: row.try_get(2)? })
     };
-    described.iter().map(to_column).collect()
+    rows.iter().map(to_column).collect()
 }
 
 /// The side of a transfer that failed.
@@ -200,21 +200,22 @@ enum TransferError {
     File(sqlx::Error),
 }
 
+/// Copies a table from the file, and continues the numbering of its identity columns.
 async fn copy_table_from_file(
     connection: &mut PgConnection,
     handover: &mut Handover,
     table: &str,
 ) -> Result<(), TransferError> {
     let columns = list_columns(connection, table).await.map_err(TransferError::Database)?;
-    // Removes the initial records of a new ledger.
+    // This removes the initial records of a new ledger.
     let emptied = query(AssertSqlSafe(format!("DELETE FROM {table}"))).execute(&mut *connection).await;
     emptied.map_err(TransferError::Database)?;
     let names: Vec<String> = columns.iter().map(|column| format!("\"{}\"", column.name)).collect();
     let statement = format!("SELECT {} FROM {table}", names.join(", "));
-    let mut found = sqlx::query(AssertSqlSafe(statement)).fetch(handover.connection());
+    let mut rows = sqlx::query(AssertSqlSafe(statement)).fetch(handover.connection());
     let mut records = Vec::with_capacity(RECORDS_PER_STATEMENT);
     loop {
-        let record = found.try_next().await.map_err(TransferError::File)?;
+        let record = rows.try_next().await.map_err(TransferError::File)?;
         let is_last = record.is_none();
         records.extend(record);
         if records.len() == RECORDS_PER_STATEMENT || is_last && !records.is_empty() {
@@ -303,9 +304,9 @@ impl ColumnType {
 async fn copy_list(mut transaction: TakeoverTransaction, run: &Run, copies: Copies) -> io::Result<TakeoverTransaction> {
     let (name, runtime) = (run.name(), Handle::current());
     let copying = tokio::task::spawn_blocking(move || {
-        let began = scalar("INSERT INTO copies (name, inputs, made_at) VALUES ($1, $2, 0) RETURNING key");
-        let began = began.bind(name).bind(copies.inputs().to_vec()).fetch_one(&mut *transaction);
-        let key: i64 = runtime.block_on(began).map_err(io::Error::other)?;
+        let insert = scalar("INSERT INTO copies (name, inputs, made_at) VALUES ($1, $2, 0) RETURNING key");
+        let insert = insert.bind(name).bind(copies.inputs().to_vec()).fetch_one(&mut *transaction);
+        let key: i64 = runtime.block_on(insert).map_err(io::Error::other)?;
         let mut list = copies.open_list()?;
         for number in 0_i64.. {
             let Some(shard) = pack_next_shard(&mut list.by_ref())? else { break };
@@ -336,10 +337,10 @@ impl PostgresLedger {
                 .await
                 .map_err(TransferError::Database)?;
             let read_number = |name| row.try_get::<i64, _>(name).map_err(TransferError::Database);
-            let meta = sqlx::query("UPDATE identity SET id = $1, generation = $2")
+            let update = sqlx::query("UPDATE identity SET id = $1, generation = $2")
                 .bind(read_number("id")?)
                 .bind(read_number("generation")?);
-            meta.execute(&mut *transaction).await.map_err(TransferError::File)?;
+            update.execute(&mut *transaction).await.map_err(TransferError::File)?;
             transaction.commit().await.map_err(TransferError::File)
         };
         written.await.map_err(|error| match error {
@@ -379,10 +380,10 @@ impl PostgresLedger {
 
 /// Sets the mark on this machine to the mark of the restored ledger.
 fn set_mark(address: &PostgresAddress, marks: &Path, moved: HighWaterMark) -> Result<(), LedgerError> {
-    let place = marks.join(opening::mark_file_name(address.display_name()));
-    let accepted = MarkFile::open(&place, moved).and_then(|mut mark| mark.accept_mark(moved));
+    let path = marks.join(opening::mark_file_name(address.display_name()));
+    let accepted = MarkFile::open(&path, moved).and_then(|mut mark| mark.accept_mark(moved));
     accepted.map_err(|error| {
-        let reason = format!("its high-water mark `{}` cannot be written: {error}", place.display());
+        let reason = format!("its high-water mark `{}` cannot be written: {error}", path.display());
         LedgerError::from_storage(&address.display_name(), &reason)
     })
 }
@@ -391,8 +392,8 @@ fn set_mark(address: &PostgresAddress, marks: &Path, moved: HighWaterMark) -> Re
 async fn is_backup(address: &PostgresAddress) -> Result<bool, LedgerError> {
     let query_backup = async {
         let mut connection = transaction::open_connection(address).await?;
-        let is_backup = "SELECT EXISTS (SELECT 1 FROM campaign.backup WHERE restored_at IS NULL)";
-        let is_backup = query(is_backup).fetch_one(&mut connection).await?.try_get(0)?;
+        let statement = "SELECT EXISTS (SELECT 1 FROM campaign.backup WHERE restored_at IS NULL)";
+        let is_backup = query(statement).fetch_one(&mut connection).await?.try_get(0)?;
         connection.close().await?;
         Ok(is_backup)
     };
@@ -406,15 +407,15 @@ async fn copy_table_to_file(
     table: &str,
 ) -> Result<(), TransferError> {
     let columns = list_columns(reader, table).await.map_err(TransferError::Database)?;
-    // Removes the initial records of a new ledger.
+    // This removes the initial records of a new ledger.
     let emptied = sqlx::query(AssertSqlSafe(format!("DELETE FROM {table}"))).execute(&mut *file).await;
     emptied.map_err(TransferError::File)?;
     let names: Vec<String> = columns.iter().map(|column| format!("\"{}\"", column.name)).collect();
-    let places: Vec<String> = (1..=columns.len()).map(|place| format!("${place}")).collect();
+    let placeholders: Vec<String> = (1..=columns.len()).map(|number| format!("${number}")).collect();
     let names = names.join(", ");
-    let insert = format!("INSERT INTO {table} ({names}) VALUES ({})", places.join(", "));
-    let mut found = query(AssertSqlSafe(format!("SELECT {names} FROM {table}"))).fetch(&mut *reader);
-    while let Some(record) = found.try_next().await.map_err(TransferError::Database)? {
+    let insert = format!("INSERT INTO {table} ({names}) VALUES ({})", placeholders.join(", "));
+    let mut records = query(AssertSqlSafe(format!("SELECT {names} FROM {table}"))).fetch(&mut *reader);
+    while let Some(record) = records.try_next().await.map_err(TransferError::Database)? {
         let mut arguments = SqliteArguments::default();
         for (index, column) in columns.iter().enumerate() {
             bind_value(&mut arguments, column, &record, index).map_err(TransferError::Database)?;

@@ -125,8 +125,8 @@ impl WriteConnection {
     pub(super) async fn commit(&mut self) -> Result<HighWaterMark, LedgerError> {
         let connection = self.connection.as_mut().ok_or(LedgerError::Closed)?;
         failpoint::pass("commit.before");
-        let counted = transaction::count_and_commit(connection, self.commits.count_next(), self.began.0).await;
-        let counted = match counted {
+        let committed = transaction::count_and_commit(connection, self.commits.count_next(), self.began.0).await;
+        let mark = match committed {
             Ok(mark) => mark,
             // The server rolled the transaction back.
             Err(error @ sqlx::Error::Database(_)) if !is_transient(&error) => {
@@ -134,13 +134,15 @@ impl WriteConnection {
             }
             Err(error) => self.resolve_commit(&error).await?,
         };
-        self.furthest = counted;
+        self.furthest = mark;
         failpoint::pass("commit.after");
-        Ok(counted)
+        Ok(mark)
     }
 
-    /// Finds out whether the last commit was made. Once this connection has its turn to write, no earlier transaction
-    /// can still be running. The change is not repeated while the outcome is unknown.
+    /// Finds out whether the last commit was made. Returns the mark if so, and `error` otherwise.
+    ///
+    /// Once this connection has its turn to write, no earlier transaction can still be running. The change is not
+    /// repeated while the outcome is unknown.
     pub(super) async fn resolve_commit(&mut self, error: &sqlx::Error) -> Result<HighWaterMark, LedgerError> {
         self.commit_unknown = true;
         let mut waiting = DatabaseWait::new(Arc::clone(&self.place));

@@ -139,9 +139,9 @@ impl Ledger for Adapter {
             self.ensure_can_send().await?;
             // No process can occupy the locked places meanwhile. Processes at other places keep the blocks that they
             // draw.
-            let (known, vacant, _locks) = self.lock_vacant_places(run).await?;
-            check_lock(lock, &known)?;
-            self.claim_except_occupied(&known, vacant).await
+            let (current, vacant, _locks) = self.lock_vacant_places(run).await?;
+            check_lock(lock, &current)?;
+            self.claim_except_occupied(&current, vacant).await
         })
     }
 

@@ -12,7 +12,7 @@ use crate::{
     PlanStore, RunId, StoredApproval, StoredApprovalRule, StoredPlanRecord,
 };
 
-/// Approvals, each with its last use.
+/// Selects approvals, each with its last use.
 const SELECT_LAST_USES: &str = "
     SELECT approvals.*, used.at AS used_at, used.run AS used_run, used.sum AS used_sum FROM approvals
     LEFT JOIN approval_uses used ON used.key = (SELECT max(key) FROM approval_uses WHERE token = approvals.token)";
@@ -66,8 +66,8 @@ async fn list_approvals(
         ApprovalFilter::Digest(digest) => statement.bind(digest),
         ApprovalFilter::Run(run) => statement.bind(run.0),
     };
-    let found = statement.fetch_all(reader).await?;
-    found.iter().map(|row| approval_from_row(row).map(|approval| Ok(StoredPlanRecord::Approval(approval)))).collect()
+    let rows = statement.fetch_all(reader).await?;
+    rows.iter().map(|row| approval_from_row(row).map(|approval| Ok(StoredPlanRecord::Approval(approval)))).collect()
 }
 
 /// Stores a plan, and deletes expired plans.
@@ -101,12 +101,12 @@ async fn list_plans(
         .bind(since.as_microsecond())
         .fetch_all(reader)
         .await?;
-    let stored = |row: &Record| {
+    let read_plan = |row: &Record| {
         let at = row.try_get("at").ok().and_then(|at| timestamp_from_micros(at).ok());
         let damaged = |error| DamagedPlan { record: read_lossy(row, "record"), at, error };
         Ok(capture_damage(plan_from_row(row))?.map(StoredPlanRecord::Plan).map_err(damaged))
     };
-    rows.iter().map(stored).collect()
+    rows.iter().map(read_plan).collect()
 }
 
 pub(super) fn plan_from_row(row: &Record) -> Result<Plan, StatementError> {

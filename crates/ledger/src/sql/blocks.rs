@@ -27,7 +27,8 @@ pub(super) struct BlockDraw {
     pub(super) random: u64,
 }
 
-/// Draws the next rows of the latest matching run, or of a new run if that run has no rows left.
+/// Draws the next rows of the latest matching run, or of a new run if that run has no rows left. Returns a
+/// refusal as the inner error.
 pub(super) async fn draw_block(
     connection: &mut Connection,
     now: Now,
@@ -234,12 +235,12 @@ pub(super) async fn load_block_ids(reader: &mut Connection, run: RunId) -> Resul
     let mut ids = Vec::with_capacity(blocks.len());
     for block in blocks {
         let rows = RowSpan { first: read_row_number(&block, 0)?, last: read_row_number(&block, 1)? };
-        let known = BlockIds { rows, first: runs::to_unsigned(block.try_get(2)?) };
-        if !block_checksum(run, known).matches(block.try_get(3)?) {
+        let block_ids = BlockIds { rows, first: runs::to_unsigned(block.try_get(2)?) };
+        if !block_checksum(run, block_ids).matches(block.try_get(3)?) {
             let record = format!("the record of identifiers starting at row {}", rows.first);
             return Err(LedgerError::Damaged { what: record }.into());
         }
-        ids.push(known);
+        ids.push(block_ids);
     }
     Ok(ids)
 }
@@ -247,7 +248,7 @@ pub(super) async fn load_block_ids(reader: &mut Connection, run: RunId) -> Resul
 /// Whether any block has one of these identifiers.
 pub(super) async fn are_ids_used(connection: &mut Connection, ids: IdRange) -> Result<bool, StatementError> {
     // No block is longer than a run, so the index finds the few candidates.
-    let found: Option<i64> = scalar(
+    let overlap: Option<i64> = scalar(
         "SELECT first_id FROM blocks WHERE first_id < $1 AND first_id > $2 - $3 AND first_id + last_row - first_row >= $2 LIMIT 1",
     )
     .bind(runs::to_signed(ids.first + ids.len))
@@ -255,7 +256,7 @@ pub(super) async fn are_ids_used(connection: &mut Connection, ids: IdRange) -> R
     .bind(i64::from(SharedRun::ROWS))
     .fetch_optional(connection)
     .await?;
-    Ok(found.is_some())
+    Ok(overlap.is_some())
 }
 
 fn block_checksum(run: RunId, BlockIds { rows, first }: BlockIds) -> Checksum {
@@ -272,7 +273,7 @@ pub(super) async fn are_rows_leased(
     Lease { run, epoch, .. }: Lease,
     RowSpan { first, last }: RowSpan,
 ) -> Result<bool, StatementError> {
-    let found: Option<i64> = scalar(
+    let block: Option<i64> = scalar(
         "SELECT first_id FROM blocks WHERE run = $1 AND epoch = $2 AND last_row >= $4
              AND first_row = (SELECT MAX(first_row) FROM blocks WHERE run = $1 AND first_row <= $3)",
     )
@@ -282,7 +283,7 @@ pub(super) async fn are_rows_leased(
     .bind(i64::from(last.get()))
     .fetch_optional(connection)
     .await?;
-    Ok(found.is_some())
+    Ok(block.is_some())
 }
 
 /// The places at which blocks of a run are leased.
@@ -346,9 +347,9 @@ pub(super) async fn retain_occupied(
         let is_occupied = match occupied.get(&block.place) {
             Some(known) => *known,
             None => {
-                let found = ledger.is_locked(&run::place_name(&run.campaign, &run.account, block.place)).await?;
-                occupied.insert(block.place, found);
-                found
+                let is_locked = ledger.is_locked(&run::place_name(&run.campaign, &run.account, block.place)).await?;
+                occupied.insert(block.place, is_locked);
+                is_locked
             }
         };
         owned.extend(is_occupied.then_some(block));
@@ -356,7 +357,7 @@ pub(super) async fn retain_occupied(
     Ok(owned)
 }
 
-/// Locks those of these places that are vacant, and returns their numbers and locks. No process can occupy them while
+/// Locks the vacant places among these, and returns their numbers and locks. No process can occupy them while
 /// the locks are held.
 pub(super) async fn lock_vacant_places(
     ledger: &Adapter,

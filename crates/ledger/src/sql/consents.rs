@@ -56,11 +56,11 @@ async fn load_evidence(
     run: RunId,
     rows: RowSpan,
 ) -> Result<Vec<ConsentEvidence>, StatementError> {
-    let mut found = Vec::new();
+    let mut evidence = Vec::new();
     for record in fetch_blocks(reader, run, rows.first.get(), rows.last.get()).await? {
-        found.extend(block_from_row(&record)?.list_evidence(rows));
+        evidence.extend(block_from_row(&record)?.list_evidence(rows));
     }
-    Ok(found)
+    Ok(evidence)
 }
 
 /// Fetches the blocks of a run that contain any row from `first` to `last`.
@@ -97,10 +97,10 @@ pub(super) async fn erase_evidence(
     let (Some(first), Some(last)) = (rows.min(), rows.max()) else { return Ok(()) };
     for record in fetch_blocks(&mut *connection, run, first, last).await? {
         let Some(remaining) = block_from_row(&record)?.without_rows(rows) else { continue };
-        let before: i64 = record.try_get("first_row")?;
+        let first_row: i64 = record.try_get("first_row")?;
         query("DELETE FROM consents WHERE run = $1 AND first_row = $2")
             .bind(run.0)
-            .bind(before)
+            .bind(first_row)
             .execute(&mut *connection)
             .await?;
         insert_block(&mut *connection, run, &remaining).await?;

@@ -1,7 +1,7 @@
 //! Contact times per number for frequency caps.
 //!
 //! The index is built from the envelopes when the first cap needs it, and maintained with each intent and settlement
-//! from then on. Campaigns without caps do not pay for it. Loopback gateways have their own index, which applies only
+//! from then on. Campaigns without caps need no index. Loopback gateways have their own index, which applies only
 //! to them.
 
 use futures_util::TryStreamExt as _;
@@ -19,6 +19,8 @@ use crate::{CapQuery, Intent, LedgerError, NumberKey, NumberSet, Run, RunId, Sha
 use campaign_core::domain::{Addressee, ForgottenNumber, FrequencyCap, Phone, Row};
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
+/// The maximum number of index entries or numbers in one statement.
+const MAX_PER_STATEMENT: usize = 4_096;
 
 /// The rows of an intent whose recipients have reached a cap.
 pub(super) async fn find_rows_over_cap(
@@ -37,7 +39,7 @@ pub(super) async fn find_rows_over_cap(
         let hashes = intent.rows.iter().filter_map(|sent| Some((key.hash_number(sent.to.phone()?), sent.to)));
         recipients.extend(hashes.map(|(hash, to)| (Addressee::Forgotten(hash).to_u64(), to)));
     }
-    let found = query(concat!(
+    let contacts = query(concat!(
         "SELECT DISTINCT contacts.* FROM ",
         json_elements!("$1"),
         " CROSS JOIN contacts
@@ -49,7 +51,7 @@ pub(super) async fn find_rows_over_cap(
     .fetch_all(connection)
     .await?;
     let mut messages = FxHashMap::<Addressee, Vec<PriorMessage>>::default();
-    for row in &found {
+    for row in &contacts {
         let addressee = recipients.get(&to_unsigned(row.try_get("phone")?)).ok_or_else(damaged_contact)?;
         let is_own = row.try_get::<i64, _>("run")? == run.key.0;
         let own_row = if is_own { Some(Row::new(read_u32(row, "row")?)) } else { None };
@@ -81,10 +83,10 @@ async fn is_number_capped(
     CapQuery { caps, loopback, .. }: CapQuery<'_>,
 ) -> Result<bool, StatementError> {
     let key = forgetting::load_number_key(&mut *reader).await?;
-    let stored_as = key.map_or(phone.to_u64(), |key| Addressee::Forgotten(key.hash_number(phone)).to_u64());
+    let hash_or_number = key.map_or(phone.to_u64(), |key| Addressee::Forgotten(key.hash_number(phone)).to_u64());
     let times: Vec<i64> = scalar("SELECT at FROM contacts WHERE phone IN ($1, $2) AND loopback = $3 AND at > $4")
         .bind(to_signed(phone.to_u64()))
-        .bind(to_signed(stored_as))
+        .bind(to_signed(hash_or_number))
         .bind(loopback)
         .bind(window_start(now, caps))
         .fetch_all(reader)
@@ -105,19 +107,20 @@ async fn load_all_capped_numbers(
     if !is_indexed(&mut reader, loopback).await? {
         let mut times = FxHashMap::<u64, Vec<i64>>::default();
         for run in list_counted_runs(&mut reader, loopback).await? {
-            let found = load_run_contacts(&mut reader, run, window_start(now, caps)).await?;
-            found.into_iter().for_each(|contact| times.entry(contact.phone).or_default().push(contact.at));
+            let contacts = load_run_contacts(&mut reader, run, window_start(now, caps)).await?;
+            contacts.into_iter().for_each(|contact| times.entry(contact.phone).or_default().push(contact.at));
         }
         numbers.extend(times.into_iter().filter(|(_, times)| !caps_allow(caps, now.0, times)).map(|(phone, _)| phone));
         return Ok(NumberSet::new(numbers, key));
     }
-    let mut found = query("SELECT phone, at FROM contacts WHERE loopback = $1 AND at > $2 ORDER BY phone")
+    let mut contacts = query("SELECT phone, at FROM contacts WHERE loopback = $1 AND at > $2 ORDER BY phone")
         .bind(loopback)
         .bind(window_start(now, caps))
         .fetch(&mut *reader);
+    // The contacts are ordered by number. When the number changes, all times of the last number are known.
     let (mut last, mut times) = (0, Vec::new());
     loop {
-        let next = match found.try_next().await? {
+        let next = match contacts.try_next().await? {
             Some(row) => Some((to_unsigned(row.try_get(0)?), row.try_get::<i64, _>(1)?)),
             None => None,
         };
@@ -217,7 +220,7 @@ pub(super) async fn hash_run_contacts(
         .bind(to_signed(ForgottenNumber::MIN))
         .fetch_all(&mut *connection)
         .await?;
-    for chunk in phones.chunks(4_096) {
+    for chunk in phones.chunks(MAX_PER_STATEMENT) {
         let hashes = chunk.iter().filter_map(|phone| Some((*phone, key.hash_number(Phone::new(to_unsigned(*phone))?))));
         let hashes: Vec<_> = hashes.map(|(phone, hash)| json!([phone, Addressee::Forgotten(hash).to_u64()])).collect();
         query(concat!(
@@ -261,9 +264,9 @@ impl From<CountedMessage> for Contact {
     }
 }
 
-async fn insert_contacts(connection: &mut Connection, run: &Run, found: &[Contact]) -> Result<(), StatementError> {
+async fn insert_contacts(connection: &mut Connection, run: &Run, contacts: &[Contact]) -> Result<(), StatementError> {
     let records: Vec<_> =
-        found.iter().map(|contact| json!([contact.phone, contact.at, contact.envelope, contact.row])).collect();
+        contacts.iter().map(|contact| json!([contact.phone, contact.at, contact.envelope, contact.row])).collect();
     query(concat!(
         "INSERT INTO contacts (phone, loopback, at, run, envelope, row)
              SELECT CAST(value ->> 0 AS BIGINT), $2, CAST(value ->> 1 AS BIGINT), $3, CAST(value ->> 2 AS BIGINT),
@@ -286,9 +289,9 @@ async fn build_index(connection: &mut Connection, now: Now, loopback: bool) -> R
         return Ok(());
     }
     for run in list_counted_runs(connection, loopback).await? {
-        let found = load_run_contacts(connection, run, longest_window_start(now)).await?;
+        let contacts = load_run_contacts(connection, run, longest_window_start(now)).await?;
         let run = runs::load_run(&mut *connection, run).await?;
-        for chunk in found.chunks(4_096) {
+        for chunk in contacts.chunks(MAX_PER_STATEMENT) {
             insert_contacts(connection, &run, chunk).await?;
         }
     }
@@ -318,11 +321,11 @@ async fn load_run_contacts(
     run: RunId,
     since: i64,
 ) -> Result<Vec<Contact>, StatementError> {
-    let mut found = Vec::new();
+    let mut contacts = Vec::new();
     let add =
-        |message: CountedMessage| found.extend((message.begun_at.as_microsecond() > since).then(|| message.into()));
+        |message: CountedMessage| contacts.extend((message.begun_at.as_microsecond() > since).then(|| message.into()));
     counted_messages::visit_messages(connection, run, add).await?;
-    Ok(found)
+    Ok(contacts)
 }
 
 async fn is_indexed(connection: &mut Connection, loopback: bool) -> Result<bool, StatementError> {
@@ -334,12 +337,13 @@ async fn has_any_index(connection: &mut Connection) -> Result<bool, StatementErr
     Ok(scalar("SELECT EXISTS (SELECT 1 FROM contacts_kept)").fetch_one(connection).await?)
 }
 
-/// The time at which the longest period of these caps began.
+/// The time at which the longest period of these caps began, in microseconds since 1970.
 fn window_start(now: Now, caps: &[FrequencyCap]) -> i64 {
     let longest = caps.iter().map(|cap| cap.period).max().unwrap_or_default();
     now.0.saturating_sub(i64::try_from(longest.as_micros()).unwrap_or(i64::MAX))
 }
 
+/// The time at which the longest period of any possible cap began, in microseconds since 1970.
 fn longest_window_start(now: Now) -> i64 {
     now.0.saturating_sub(i64::try_from(FrequencyCap::MAX_PERIOD.as_micros()).unwrap_or(i64::MAX))
 }

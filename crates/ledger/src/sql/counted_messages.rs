@@ -46,7 +46,7 @@ pub(super) async fn load_envelope_messages(
     let Some(record) = records.into_iter().next() else { return Ok(Default::default()) };
     let events = events::load_row_events(&mut *connection, run).await?;
     let mut messages = CountedMessages::new(events.clone());
-    let mut contacts = messages.add_envelope(&record);
+    let mut counted = messages.add_envelope(&record);
     let proofs = receipts::load_receipts_of_rows(connection, run, &messages.uncounted_rows()).await?;
     if !proofs.is_empty() {
         // A row can have attempts with the same identifier in other envelopes.
@@ -58,9 +58,9 @@ pub(super) async fn load_envelope_messages(
         let mut messages = CountedMessages::new(events);
         records.values().for_each(|record| drop(messages.add_envelope(record)));
         let proven = proofs.iter().flat_map(|(row, receipts)| messages.find_proven_messages(*row, receipts));
-        contacts.extend(proven.filter(|message| message.envelope == envelope));
+        counted.extend(proven.filter(|message| message.envelope == envelope));
     }
-    Ok((record.rows, contacts))
+    Ok((record.rows, counted))
 }
 
 /// Whether receipts are stored for rows of a settled envelope that were not sent, according to its outcomes.
@@ -112,12 +112,12 @@ async fn find_proven_envelopes(
     if envelopes.is_empty() {
         return Ok(envelopes);
     }
-    let mut found = CountedMessages::new(events::load_row_events(&mut *connection, run).await?);
+    let mut counted = CountedMessages::new(events::load_row_events(&mut *connection, run).await?);
     for record in load_listed_envelopes(connection, run, &envelopes).await? {
-        found.add_envelope(&record);
+        counted.add_envelope(&record);
     }
-    let proofs = receipts::load_receipts_of_rows(connection, run, &(rows & found.uncounted_rows())).await?;
-    let proven = proofs.iter().flat_map(|(row, receipts)| found.find_proven_messages(*row, receipts));
+    let proofs = receipts::load_receipts_of_rows(connection, run, &(rows & counted.uncounted_rows())).await?;
+    let proven = proofs.iter().flat_map(|(row, receipts)| counted.find_proven_messages(*row, receipts));
     Ok(proven.map(|message| message.envelope).collect())
 }
 
@@ -154,9 +154,9 @@ pub(super) struct AcceptedRows {
 #[derive(Default)]
 struct KnownRows {
     accepted: RoaringBitmap,
-    /// The rows with another outcome. Their next attempt can be a message with another identifier.
+    /// The rows with another outcome. Their next attempt might be a message with another identifier.
     others: RoaringBitmap,
-    /// The rows of the envelopes.
+    /// The row span of each envelope.
     spans: BTreeMap<u32, RowSpan>,
     /// The envelopes without outcomes.
     open: BTreeSet<u32>,

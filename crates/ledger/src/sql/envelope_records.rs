@@ -1,5 +1,5 @@
-//! Stored form of envelopes: packed rows and outcomes, and the checksums that detect damage. This module also backfills
-//! the pipeline channels of envelopes from earlier versions.
+//! The stored form of envelopes: packed rows and outcomes, and the checksums that detect damage. This module also
+//! backfills the pipeline channels of envelopes from earlier versions.
 
 use sqlx::Row as _;
 
@@ -82,7 +82,9 @@ impl EnvelopeHeader<'_> {
             .with_number(first.get())
             .with_number(last.get())
             .with_bytes(rows);
-        let sum = costs.into_iter().fold(kind.into_iter().fold(sum, Checksum::with_text), Checksum::with_bytes);
+        // Early versions had none of these columns, so only the columns that are set are included.
+        let sum = kind.into_iter().fold(sum, Checksum::with_text);
+        let sum = costs.into_iter().fold(sum, Checksum::with_bytes);
         chains.into_iter().fold(sum, Checksum::with_text)
     }
 }
@@ -212,9 +214,9 @@ pub(crate) async fn record_chains(
             }
             frozen.assign_chains(&mut envelope.rows);
             let chains = format_chains(&envelope.rows);
-            let (head, packed) = (EnvelopeHeader::from_row(row)?, row.try_get::<&[u8], _>("rows")?);
+            let (header, packed) = (EnvelopeHeader::from_row(row)?, row.try_get::<&[u8], _>("rows")?);
             let sum =
-                EnvelopeHeader { chains: chains.as_deref(), ..head }.checksum(read_row_span(row)?, packed).finish();
+                EnvelopeHeader { chains: chains.as_deref(), ..header }.checksum(read_row_span(row)?, packed).finish();
             query("UPDATE envelopes SET chains = $1, rows_sum = $2 WHERE run = $3 AND envelope = $4")
                 .bind(chains)
                 .bind(sum)

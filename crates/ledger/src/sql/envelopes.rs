@@ -1,4 +1,4 @@
-//! Envelopes: intents, permits, outcomes, batches of intents and of outcomes, and envelope numbers.
+//! Queries about envelopes: intents, permits, outcomes, batches, and envelope numbers.
 //!
 //! A batch uses one statement instead of one per envelope, because every statement is a round trip. A batch must have
 //! the same result as its parts: envelopes that a batch cannot handle are left to the functions for single envelopes. A
@@ -321,10 +321,10 @@ pub(super) async fn visit_envelopes(
 ) -> Result<(), StatementError> {
     let mut next = 1;
     loop {
-        let block = load_envelopes(reader, run, next..=next.saturating_add(ENVELOPES_PER_READ)).await?;
-        let Some(last) = block.last() else { return Ok(()) };
+        let batch = load_envelopes(reader, run, next..=next.saturating_add(ENVELOPES_PER_READ)).await?;
+        let Some(last) = batch.last() else { return Ok(()) };
         next = last.envelope.saturating_add(1);
-        block.iter().for_each(&mut visit);
+        batch.iter().for_each(&mut visit);
     }
 }
 
@@ -441,7 +441,7 @@ pub(super) async fn settle_batch(
     Ok(())
 }
 
-/// Records outcomes of open envelopes and returns which envelopes it settled.
+/// Records outcomes of open envelopes. Returns the settled envelopes by run and number.
 async fn settle_in_one_statement(
     connection: &mut Connection,
     now: Now,
@@ -495,9 +495,10 @@ pub(super) async fn begin_batch(
 }
 
 /// Whether two intents share a lease and account, and neither has bounds or a deadline.
-fn can_share_statement(one: &Intent, other: &Intent) -> bool {
-    let is_free = |intent: &Intent| intent.bounds.is_none() && intent.leave_by.is_none();
-    one.lease == other.lease && one.account.name == other.account.name && is_free(one) && is_free(other)
+fn can_share_statement(first: &Intent, second: &Intent) -> bool {
+    let is_unbounded = |intent: &Intent| intent.bounds.is_none() && intent.leave_by.is_none();
+    let same_sender = first.lease == second.lease && first.account.name == second.account.name;
+    same_sender && is_unbounded(first) && is_unbounded(second)
 }
 
 /// Records intents of one lease and returns the permits of inserted intents by their index in `intents`.
@@ -524,7 +525,7 @@ async fn begin_in_one_statement(
     Ok(permits)
 }
 
-/// The last envelope number of each run, cached as long as it is certain.
+/// The last envelope number of each run, cached while it is certain.
 #[derive(Clone, Default)]
 pub(crate) struct EnvelopeNumbers(Arc<Mutex<LastEnvelopes>>);
 
@@ -546,12 +547,12 @@ impl EnvelopeNumbers {
 
     /// The number of the next envelope.
     pub(super) async fn next_number(&self, connection: &mut Connection, lease: Lease) -> Result<u32, StatementError> {
-        let known = {
-            let known = self.lock_numbers();
-            let exclusive = known.exclusive.get(&(lease.run, lease.epoch)).copied().flatten();
-            exclusive.or_else(|| known.in_transaction.get(&lease.run).copied())
+        let cached = {
+            let numbers = self.lock_numbers();
+            let exclusive = numbers.exclusive.get(&(lease.run, lease.epoch)).copied().flatten();
+            exclusive.or_else(|| numbers.in_transaction.get(&lease.run).copied())
         };
-        let last = match known {
+        let last = match cached {
             Some(last) => last,
             None => load_last_number(connection, lease.run).await?,
         };
@@ -560,9 +561,9 @@ impl EnvelopeNumbers {
 
     /// Records the number of a new envelope as the last envelope number of the run.
     pub(super) fn record_number(&self, lease: Lease, envelope: u32) {
-        let mut known = self.lock_numbers();
-        known.in_transaction.insert(lease.run, envelope);
-        if let Some(last) = known.exclusive.get_mut(&(lease.run, lease.epoch)) {
+        let mut numbers = self.lock_numbers();
+        numbers.in_transaction.insert(lease.run, envelope);
+        if let Some(last) = numbers.exclusive.get_mut(&(lease.run, lease.epoch)) {
             *last = Some(envelope);
         }
     }
@@ -574,9 +575,9 @@ impl EnvelopeNumbers {
 
     /// Discards all cached numbers after a rollback.
     pub(super) fn invalidate(&self) {
-        let mut known = self.lock_numbers();
-        known.in_transaction.clear();
-        known.exclusive.values_mut().for_each(|last| *last = None);
+        let mut numbers = self.lock_numbers();
+        numbers.in_transaction.clear();
+        numbers.exclusive.values_mut().for_each(|last| *last = None);
     }
 
     /// Stops caching the last envelope number of a run.

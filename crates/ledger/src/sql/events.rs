@@ -41,7 +41,8 @@ async fn skip_rows(
     reason: &str,
 ) -> Result<Ownership, StatementError> {
     let run = runs::load_run(&mut *connection, lease.run).await?;
-    let may_skip = run.is_leased(lease) || run.may_send_drawn_rows() && has_all_rows(connection, lease, rows).await?;
+    let may_skip =
+        run.is_leased(lease) || run.may_send_drawn_rows() && are_all_rows_leased(connection, lease, rows).await?;
     if !may_skip {
         return Ok(Ownership::Lost);
     }
@@ -50,7 +51,7 @@ async fn skip_rows(
 }
 
 /// Whether there are rows, and all of them belong to shards of this lease.
-async fn has_all_rows(connection: &mut Connection, lease: Lease, rows: &[Row]) -> Result<bool, StatementError> {
+async fn are_all_rows_leased(connection: &mut Connection, lease: Lease, rows: &[Row]) -> Result<bool, StatementError> {
     for row in rows {
         if !blocks::are_rows_leased(&mut *connection, lease, RowSpan { first: *row, last: *row }).await? {
             return Ok(false);
@@ -70,7 +71,7 @@ async fn record_events(
     if !is_leased {
         // A worker of a sharded run records events for its rows.
         let rows: Vec<Row> = events.iter().map(|event| event.row).collect();
-        is_leased = has_all_rows(connection, lease, &rows).await?;
+        is_leased = are_all_rows_leased(connection, lease, &rows).await?;
     }
     if !is_leased {
         return Ok(Ownership::Lost);
@@ -87,8 +88,8 @@ async fn record_retry(
     order: RetryOrder,
 ) -> Result<Ownership, StatementError> {
     let run = lease.run;
-    let known = runs::load_run(&mut *connection, run).await?;
-    if !known.is_leased(lease) {
+    let loaded = runs::load_run(&mut *connection, run).await?;
+    if !loaded.is_leased(lease) {
         return Ok(Ownership::Lost);
     }
     let number = scalar("SELECT COALESCE(MAX(number), 0) + 1 FROM orders WHERE run = $1")
@@ -96,7 +97,7 @@ async fn record_retry(
         .fetch_one(&mut *connection)
         .await?;
     let number = to_u32(number)?;
-    let ids = runs::find_free_ids(connection, now, order.random, known.ids.len).await?;
+    let ids = runs::find_free_ids(connection, now, order.random, loaded.ids.len).await?;
     let (first, ids) = (runs::to_signed(ids.first), runs::to_signed(ids.len));
     query("INSERT INTO orders (run, number, first_id, ids, at, sum) VALUES ($1, $2, $3, $4, $5, $6)")
         .bind(run.0)
@@ -142,11 +143,11 @@ pub(super) async fn redact_events(
     rows: &RoaringBitmap,
     forgotten: NumberErasure,
 ) -> Result<(), StatementError> {
-    let found = query("SELECT key, row, envelope, at, change FROM events WHERE run = $1")
+    let records = query("SELECT key, row, envelope, at, change FROM events WHERE run = $1")
         .bind(run.0)
         .fetch_all(&mut *connection)
         .await?;
-    for record in found {
+    for record in records {
         let (row, envelope, at) = (read_u32(&record, 1)?, read_u32(&record, 2)?, record.try_get(3)?);
         if !rows.contains(row) {
             continue;
@@ -188,9 +189,9 @@ pub(super) async fn load_events(reader: &mut Connection, run: RunId) -> Result<V
 
 /// Whether a run has events.
 pub(super) async fn has_events(reader: &mut Connection, run: RunId) -> Result<bool, StatementError> {
-    let found: Option<i64> =
+    let event: Option<i64> =
         scalar("SELECT key FROM events WHERE run = $1 LIMIT 1").bind(run.0).fetch_optional(reader).await?;
-    Ok(found.is_some())
+    Ok(event.is_some())
 }
 
 /// The events of a run, grouped by row.

@@ -68,6 +68,7 @@ pub(super) async fn load_number_key(reader: &mut Connection) -> Result<Option<Nu
     Ok(key.map(to_key).transpose().map_err(damaged)?)
 }
 
+/// Erases a number and the recipient's texts. `with_consents` says whether the tables store evidence of consent.
 async fn forget_recipient(
     connection: &mut Connection,
     now: Now,
@@ -142,9 +143,9 @@ async fn redact_stop_reasons(connection: &mut Connection, forgotten: NumberErasu
 
 /// The rows that must still be removed from copies and results.
 async fn list_rows_to_erase(reader: &mut Connection) -> Result<Vec<(RunId, RoaringBitmap)>, StatementError> {
-    let found = query("SELECT run, row FROM forgotten_rows WHERE waits ORDER BY run, row").fetch_all(reader);
+    let records = query("SELECT run, row FROM forgotten_rows WHERE waits ORDER BY run, row").fetch_all(reader);
     let mut rows_by_run: Vec<(RunId, RoaringBitmap)> = Vec::new();
-    for record in found.await? {
+    for record in records.await? {
         let (run, row) = (record.try_get::<i64, _>(0)?, read_u32(&record, 1)?);
         match rows_by_run.last_mut().filter(|(last, _)| last.0 == run) {
             Some((_, rows)) => drop(rows.insert(row)),
@@ -173,18 +174,18 @@ async fn redact_envelopes(
         if !forgotten.erase_from_envelope(&mut envelope, rows) {
             continue;
         }
-        let (packed, head) = (pack_list(&envelope.rows)?, EnvelopeHeader::from_row(row)?);
-        let sum = head.checksum(read_row_span(row)?, &packed).finish();
+        let (packed, header) = (pack_list(&envelope.rows)?, EnvelopeHeader::from_row(row)?);
+        let sum = header.checksum(read_row_span(row)?, &packed).finish();
         query("UPDATE envelopes SET rows = $1, rows_sum = $2, evidence = $3 WHERE run = $4 AND envelope = $5")
             .bind(packed)
             .bind(sum)
             .bind(envelope.evidence)
             .bind(run.0)
-            .bind(i64::from(head.envelope))
+            .bind(i64::from(header.envelope))
             .execute(&mut *connection)
             .await?;
         if let Some((at, outcomes)) = envelope.settled {
-            let settled = PackedOutcomes::new(run, head.envelope, Now(at.as_microsecond()), &outcomes)?;
+            let settled = PackedOutcomes::new(run, header.envelope, Now(at.as_microsecond()), &outcomes)?;
             settled.update_envelope(&mut *connection, None).await?;
         }
     }
@@ -281,6 +282,7 @@ pub(super) async fn load_cancelled_numbers(reader: &mut Connection, run: RunId) 
     Ok(NumberSet::new(cancelled.map(|member| member & !CANCELLED_BIT).collect(), load_number_key(reader).await?))
 }
 
+/// The stored hashes of a run's numbers. [`CANCELLED_BIT`] marks cancelled numbers.
 async fn load_members(reader: &mut Connection, run: RunId) -> Result<Vec<u64>, StatementError> {
     let record = query("SELECT numbers, sum FROM guarded WHERE run = $1").bind(run.0).fetch_optional(reader).await?;
     let Some(record) = record else { return Ok(Vec::new()) };

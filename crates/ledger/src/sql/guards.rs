@@ -18,7 +18,7 @@ pub(super) async fn load_numbers_sent_to(reader: &mut Connection, runs: &[RunId]
     let mut numbers = RoaringTreemap::new();
     for run in runs {
         numbers |= load_numbers_of_run(&mut *reader, *run).await?;
-        // Read after the envelopes: a purge in between has stored these numbers by now.
+        // These are read after the envelopes, because a purge in between moves the numbers here.
         numbers |= forgetting::load_guarded_numbers(&mut *reader, *run).await?;
     }
     Ok(NumberSet::new(numbers, forgetting::load_number_key(&mut *reader).await?))
@@ -38,12 +38,12 @@ pub(super) async fn load_numbers_of_rows(
     let (Some(first), Some(last)) = (rows.min(), rows.max()) else { return Ok(NumberSet::default()) };
     let mut numbers = RoaringTreemap::new();
     let within = query(SELECT_ENVELOPES_WITHIN).bind(run.0).bind(i64::from(last)).bind(i64::from(first));
-    let mut found = within.fetch(&mut *reader);
-    while let Some(row) = found.try_next().await? {
+    let mut records = within.fetch(&mut *reader);
+    while let Some(row) = records.try_next().await? {
         let matching = envelope_from_row(&row)?.rows.into_iter().filter(|sent| rows.contains(sent.row.get()));
         numbers.extend(matching.map(|sent| sent.to.to_u64()));
     }
-    drop(found);
+    drop(records);
     Ok(NumberSet::new(numbers, forgetting::load_number_key(reader).await?))
 }
 
@@ -94,6 +94,7 @@ impl RepeatGuard for Adapter {
     }
 }
 
+/// Deletes expired entries, and reserves the entry of a message. `again` permits a repeat.
 async fn reserve_place(
     connection: &mut Connection,
     now: Now,

@@ -351,9 +351,9 @@ async fn load_sent_by_day(
     per_day: &DailyLimits,
 ) -> Result<BTreeMap<Date, u64>, StatementError> {
     let statement = select_runs_in_scope!("days.day, days.sent", "days ON days.run = runs.key AND days.zone = $5");
-    let found = bind_scope(statement, run).bind(per_day.zone_name()).fetch_all(&mut *connection).await?;
+    let records = bind_scope(statement, run).bind(per_day.zone_name()).fetch_all(&mut *connection).await?;
     let mut totals = BTreeMap::<Date, u64>::new();
-    for row in found {
+    for row in records {
         let (key, has_owner) = (RunId(row.try_get(0)?), row.try_get::<bool, _>(1)?);
         let Some(day) = row.try_get::<Option<String>, _>(2)? else {
             let counted = count_sent_by_day(connection, key, per_day).await?;

@@ -64,7 +64,7 @@ async fn load_backup(reader: &mut Connection) -> Result<Option<Backup>, Statemen
     Ok(Some(Backup { made_at, restored_at: restored_at.map(timestamp_from_micros).transpose()? }))
 }
 
-/// Approvals, each with all its uses.
+/// Selects approvals, each with all its uses.
 const SELECT_ALL_USES: &str = "
     SELECT approvals.*, used.at AS used_at, used.run AS used_run, used.sum AS used_sum FROM approvals
     LEFT JOIN approval_uses used ON used.token = approvals.token ORDER BY approvals.key, used.key";
@@ -132,7 +132,7 @@ fn check_notification(row: &Record) -> Result<(), StatementError> {
     Ok(())
 }
 
-/// Adds a record with this description to `damaged` if it could not be read.
+/// Adds the record with this description to `damaged` if the record could not be read.
 fn record_damage<T>(
     damaged: &mut Vec<DamagedRecord>,
     read: Result<T, StatementError>,
@@ -144,9 +144,9 @@ fn record_damage<T>(
         LedgerError::Damaged { .. } => format!("{record} is corrupt"),
         error => format!("{record} cannot be read: {}", error.reason()),
     };
-    let found = DamagedRecord { what: record, kind };
-    if !damaged.contains(&found) {
-        damaged.push(found);
+    let entry = DamagedRecord { what: record, kind };
+    if !damaged.contains(&entry) {
+        damaged.push(entry);
     }
     Ok(())
 }

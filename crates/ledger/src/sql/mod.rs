@@ -84,7 +84,7 @@ pub(super) fn read_row_number(record: &Record, column: impl ColumnIndex<Record>)
     read_u32(record, column).map(Row::new)
 }
 
-/// Time of a change or read, in microseconds of the wall clock.
+/// The time of a change or read, in microseconds of the wall clock.
 #[derive(Clone, Copy)]
 pub(crate) struct Now(pub(crate) i64);
 

@@ -100,8 +100,8 @@ macro_rules! due_groups {
 }
 
 async fn is_any_due(reader: &mut Connection, now: Now, interval: Duration) -> Result<bool, StatementError> {
-    let found = scalar(concat!("SELECT EXISTS (", due_groups!(), ")")).bind(now.0).bind(micros_before(now, interval));
-    Ok(found.fetch_one(reader).await?)
+    let exists = scalar(concat!("SELECT EXISTS (", due_groups!(), ")")).bind(now.0).bind(micros_before(now, interval));
+    Ok(exists.fetch_one(reader).await?)
 }
 
 async fn take_due_notifications(
@@ -118,7 +118,7 @@ async fn take_due_notifications(
     ))
     .bind(now.0)
     .bind(micros_before(now, interval))
-    .bind(micros_before(now, Duration::ZERO).saturating_add(to_micros(reserved_for)))
+    .bind(now.0.saturating_add(to_micros(reserved_for)))
     .fetch_all(&mut *connection)
     .await?;
     let mut notifications = Vec::with_capacity(rows.len());

@@ -28,9 +28,9 @@ use campaign_core::domain::{
     Status,
 };
 
-/// Rows per record: few, so that adding a receipt is cheap, and enough to share the overhead of a record.
+/// The number of rows per record: few, so that adding a receipt is cheap, and enough to share the overhead of a record.
 const ROWS_PER_CHUNK: u32 = 32;
-/// Records that one statement writes; every statement is a round trip.
+/// The number of records that one statement writes, because every statement is a round trip.
 const CHUNKS_PER_STATEMENT: usize = 256;
 
 impl ReceiptStore for Adapter {
@@ -112,10 +112,10 @@ async fn store_receipts(
     let mut added_by_run: BTreeMap<RunId, i64> = BTreeMap::new();
     let mut proofs = BTreeMap::<RunId, BTreeSet<(Row, Option<u32>)>>::new();
     let mut changed = Vec::new();
-    let known = ReceiptChunk::load_chunks(&mut *connection, chunks.keys().copied()).await?;
-    for (mut chunk, (_, new)) in known.into_iter().zip(chunks) {
-        let before = chunk.added;
-        for (index, mut new) in new {
+    let loaded = ReceiptChunk::load_chunks(&mut *connection, chunks.keys().copied()).await?;
+    for (mut chunk, (_, new_receipts)) in loaded.into_iter().zip(chunks) {
+        let added_before = chunk.added;
+        for (index, mut new) in new_receipts {
             new.limit_wish_times(chunk.rows.get(&new.row).map_or(&[], Vec::as_slice));
             let NewReceipt { run, row, order, receipt, opt_out, opt_in } = new;
             opted_out.extend(opt_out);
@@ -129,7 +129,7 @@ async fn store_receipts(
                 }
             }
         }
-        changed.extend((chunk.added > before).then_some(chunk));
+        changed.extend((chunk.added > added_before).then_some(chunk));
     }
     for chunks in changed.chunks(CHUNKS_PER_STATEMENT) {
         ReceiptChunk::write_chunks(&mut *connection, chunks).await?;
@@ -169,7 +169,7 @@ async fn find_forgotten_rows(
     .bind(serde_json::to_string(&messages).unwrap_or_default())
     .fetch_all(connection)
     .await?;
-    rows.iter().map(|found| Ok((RunId(found.try_get(0)?), super::read_row_number(found, 1)?))).collect()
+    rows.iter().map(|record| Ok((RunId(record.try_get(0)?), super::read_row_number(record, 1)?))).collect()
 }
 
 /// Finds purged runs, whose receipts are not stored.
@@ -272,7 +272,7 @@ pub(super) fn stream_receipts<'r>(
 struct ReceiptChunk {
     key: i64,
     rows: BTreeMap<Row, Vec<StoredReceipt>>,
-    /// Number of receipts added since the chunk was loaded.
+    /// The number of receipts added since the chunk was loaded.
     added: usize,
 }
 
@@ -318,6 +318,7 @@ impl ReceiptChunk {
         receipt.status != Status::Rejected && !self.rows.get(&row).is_some_and(|known| known.iter().any(is_delivery))
     }
 
+    /// The first row of the chunk with this key.
     fn first_row(key: i64) -> u32 {
         u32::try_from(key & i64::from(u32::MAX)).unwrap_or(u32::MAX).saturating_mul(ROWS_PER_CHUNK)
     }

@@ -32,6 +32,7 @@ pub(super) enum InitialRunState {
     Shared,
 }
 
+/// Creates a run with the next number of its campaign, and reserves free identifiers for its rows.
 pub(super) async fn insert_run(
     connection: &mut Connection,
     new: NewRun,
@@ -41,6 +42,7 @@ pub(super) async fn insert_run(
         .bind(&new.campaign)
         .fetch_one(&mut *connection)
         .await?;
+    // One identifier for each row from 0 on, and a spare one.
     let len = u64::from(new.last_row.get()) + 2;
     let began = Now(new.began_at.as_microsecond());
     let progress = match state {
@@ -88,7 +90,7 @@ pub(super) async fn insert_run(
     load_run(connection, RunId(key)).await
 }
 
-/// Checksum over the columns of a run that never change.
+/// The checksum over the columns of a run that never change.
 fn run_checksum(row: &Record) -> Result<Checksum, StatementError> {
     let mut sum = Checksum::for_table("runs");
     for name in ["campaign", "edition", "gateway", "account", "endpoint", "kind"] {
@@ -139,6 +141,7 @@ pub(super) async fn are_ids_free(connection: &mut Connection, ids: IdRange) -> R
     Ok(existing.is_none() && !blocks::are_ids_used(connection, ids).await?)
 }
 
+/// Opens a prepared run, and ends the run that it replaces.
 pub(super) async fn open_run(
     connection: &mut Connection,
     now: Now,
@@ -153,6 +156,7 @@ pub(super) async fn open_run(
     }
 }
 
+/// Ends a run as it is, because another run replaces it.
 async fn retire_run(connection: &mut Connection, now: Now, run: RunId) -> Result<(), StatementError> {
     let at = timestamp_from_micros(now.0)?;
     update_run(&mut *connection, run, |run| run.mark_replaced(at)).await?;
@@ -163,6 +167,7 @@ async fn retire_run(connection: &mut Connection, now: Now, run: RunId) -> Result
     }
 }
 
+/// Ends a run for the holder of the lease, and queues the notifications about the end.
 pub(super) async fn end_run(
     connection: &mut Connection,
     now: Now,
@@ -323,6 +328,7 @@ async fn load_whole_run(reader: &mut Connection, row: &Record) -> Result<Run, St
     Ok(run)
 }
 
+/// Builds a run from its record, without retry orders and blocks.
 fn build_run(row: &Record, progress: RunProgress) -> Result<Run, StatementError> {
     let counts: Option<String> = row.try_get("counts")?;
     let parts: Option<i64> = row.try_get("parts")?;
@@ -422,6 +428,7 @@ pub(super) fn to_signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
+/// Converts a stored identifier or count. Negative numbers become 0.
 pub(super) fn to_unsigned(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
@@ -448,6 +455,7 @@ pub(super) async fn is_stop_requested(reader: &mut Connection, run: RunId) -> Re
     Ok(requested)
 }
 
+/// Remembers a host for a profile, and returns the host that the profile has now.
 pub(super) async fn remember_host(
     connection: &mut Connection,
     profile: String,

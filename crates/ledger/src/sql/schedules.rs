@@ -73,13 +73,14 @@ async fn load_schedules(
     reader: &mut Connection,
 ) -> Result<Vec<Result<ActiveSchedule, DamagedSchedule>>, StatementError> {
     let rows = query("SELECT * FROM schedules ORDER BY name").fetch_all(reader).await?;
-    let stored = |row: &Record| {
+    let read_schedule = |row: &Record| {
         let damaged = |error| DamagedSchedule { name: read_lossy(row, "name"), file: read_lossy(row, "file"), error };
         Ok(capture_damage(schedule_from_row(row))?.map_err(damaged))
     };
-    rows.iter().map(stored).collect()
+    rows.iter().map(read_schedule).collect()
 }
 
+/// Pauses, resumes or removes a schedule. Returns `false` if no schedule has this name.
 async fn change_schedule(
     connection: &mut Connection,
     name: String,
@@ -118,12 +119,12 @@ async fn list_occurrences(
         }
         OccurrenceFilter::Run(run) => query("SELECT * FROM occurrences WHERE run = $1").bind(run.0),
     };
-    let found = statement.fetch_all(reader).await?;
-    let stored = |row: &Record| {
+    let rows = statement.fetch_all(reader).await?;
+    let read_occurrence = |row: &Record| {
         let at = row.try_get("at").ok().and_then(|at| timestamp_from_micros(at).ok());
         Ok(capture_damage(occurrence_from_row(row))?.map_err(|error| DamagedOccurrence { at, error }))
     };
-    found.iter().map(stored).collect()
+    rows.iter().map(read_occurrence).collect()
 }
 
 /// The outcome of an occurrence, and whether its run was opened.
@@ -131,17 +132,17 @@ async fn find_outcome_and_run_state(
     connection: &mut Connection,
     key: &OccurrenceKey,
 ) -> Result<(Option<OccurrenceOutcome>, bool), StatementError> {
-    let found = list_occurrences(&mut *connection, OccurrenceFilter::Key(key)).await?.into_iter().next();
-    let outcome = found.transpose().map_err(|damaged| damaged.error)?.map(|record| record.outcome);
+    let first = list_occurrences(&mut *connection, OccurrenceFilter::Key(key)).await?.into_iter().next();
+    let outcome = first.transpose().map_err(|damaged| damaged.error)?.map(|record| record.outcome);
     let Some(OccurrenceOutcome::Fired(run)) = outcome else { return Ok((outcome, false)) };
     let progress: Option<String> =
         scalar("SELECT progress FROM runs WHERE key = $1").bind(run.0).fetch_optional(connection).await?;
-    let record = || format!("the run of schedule {} for {}", key.schedule, key.nominal);
-    let progress = progress.ok_or_else(|| LedgerError::Damaged { what: record() })?;
+    let describe = || format!("the run of schedule {} for {}", key.schedule, key.nominal);
+    let progress = progress.ok_or_else(|| LedgerError::Damaged { what: describe() })?;
     Ok((outcome, progress != PREPARING))
 }
 
-/// Creates the run of an occurrence and records it. `None` if the occurrence must not fire.
+/// Creates the run of an occurrence, and records the run as the outcome. `None` if the occurrence must not fire.
 pub(super) async fn fire_occurrence(
     connection: &mut Connection,
     new: NewRun,
@@ -156,6 +157,7 @@ pub(super) async fn fire_occurrence(
     Ok(Some(run))
 }
 
+/// Records an occurrence as skipped if the condition permits it. Returns whether the occurrence was recorded.
 async fn skip_occurrence(
     connection: &mut Connection,
     ScheduledOccurrence { key, at }: ScheduledOccurrence,

@@ -21,9 +21,9 @@ struct ShardRequest {
     sharding: i64,
     place: u32,
     by: String,
-    /// Maximum number of rows.
+    /// The maximum number of rows.
     rows: u32,
-    /// Vacant places other than the worker's own; `None` if the worker did not look for them.
+    /// The vacant places other than the worker's own. `None` if the worker did not look for them.
     vacant: Option<Vec<u32>>,
     /// The worker's own lock and the locks of the vacant places.
     proof: LockProof,
@@ -92,8 +92,8 @@ pub(super) async fn start_sharding(
     proven: bool,
 ) -> Result<Ownership, StatementError> {
     let run = lease.run;
-    let known = runs::load_run(&mut *connection, run).await?;
-    if !known.is_leased(lease) {
+    let loaded = runs::load_run(&mut *connection, run).await?;
+    if !loaded.is_leased(lease) {
         return Ok(Ownership::Lost);
     }
     if blocks::list_places(&mut *connection, run).await?.is_empty() {
@@ -163,7 +163,7 @@ async fn draw_next_shard(
     Ok(ShardDraw::NewRows(rows))
 }
 
-/// A run and what a draw needs to know about it.
+/// A run with the facts that a draw needs.
 struct DrawableRun {
     run: Run,
     /// The last row that any worker drew.

@@ -22,7 +22,7 @@ use crate::{
 };
 use campaign_core::domain::{Addressee, ForgottenNumber, Phone, Row};
 
-/// Entries that one statement adds.
+/// The maximum number of entries in one statement.
 pub(super) const ENTRIES_PER_STATEMENT: usize = 4_096;
 
 /// Selects the version of the list.
@@ -189,8 +189,8 @@ pub(super) async fn insert_opt_outs(
         .rows_affected();
         additions.added += added;
     }
-    additions.already = opt_outs.len() as u64 - additions.added;
-    if additions.already > 0 || !replaced.is_empty() {
+    additions.existing = opt_outs.len() as u64 - additions.added;
+    if additions.existing > 0 || !replaced.is_empty() {
         store_repetitions(connection, opt_outs.iter().chain(&replaced)).await?;
     }
     if additions.added > 0 {
@@ -396,8 +396,8 @@ pub(super) async fn find_opted_out_rows(
 /// The list entries of a number.
 async fn list_by_phone(reader: &mut Connection, phone: Phone) -> Result<OptOutPage, StatementError> {
     let addressee = resolve_phone(reader, phone).await?;
-    let found = find_by_addressees(reader, [addressee].into_iter()).await?.into_iter();
-    Ok(OptOutPage { entries: found.map(listed_record).collect(), next: None })
+    let opt_outs = find_by_addressees(reader, [addressee].into_iter()).await?.into_iter();
+    Ok(OptOutPage { entries: opt_outs.map(listed_record).collect(), next: None })
 }
 
 /// Converts a number to the form that the list stores.
@@ -512,7 +512,7 @@ fn index_by_key<'o>(opt_outs: impl IntoIterator<Item = &'o OptOut>) -> HashMap<O
     opt_outs.into_iter().map(|opt_out| (opt_out_key(opt_out), opt_out)).collect()
 }
 
-/// Counts what adding these opt-outs would change.
+/// Counts the new and the existing entries among these opt-outs, without adding any.
 pub(super) async fn count_additions(reader: &mut Connection, opt_outs: &[OptOut]) -> Result<Additions, StatementError> {
     let opt_outs = resolve_opt_outs(reader, opt_outs).await?;
     let (mut additions, mut keys) = (Additions::default(), HashSet::new());
@@ -522,7 +522,7 @@ pub(super) async fn count_additions(reader: &mut Connection, opt_outs: &[OptOut]
         for new in chunk {
             let is_covered = known.get(&opt_out_key(new)).is_some_and(|known| !new.replaces(known));
             if is_covered || !keys.insert(opt_out_key(new)) {
-                additions.already += 1;
+                additions.existing += 1;
             } else {
                 additions.added += 1;
             }

@@ -19,7 +19,7 @@ use campaign_core::failpoint;
 /// The maximum number of changes in one commit. It is large, because most of the time of a commit is spent on the
 /// fsync, which many webhooks can share.
 const MAX_CHANGES_PER_COMMIT: usize = 1_024;
-/// Longest duration of a change, including the wait for other processes.
+/// The longest duration of a change, including the wait for other processes.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(120);
 /// Changes are not retried after this time.
 const RETRY_TIMEOUT: Duration = Duration::from_secs(60);
@@ -35,7 +35,7 @@ struct QueuedChange {
     acknowledge: Acknowledge,
 }
 
-/// The work of a change and where its result goes.
+/// The work of a change, and the slot for its result.
 pub(super) enum ChangeWork {
     /// A single change.
     Alone(Apply),
@@ -121,7 +121,7 @@ impl Adapter {
 }
 
 impl Writer {
-    /// Starts the task that owns the write connection. It ends when the handle is closed or dropped.
+    /// Starts the task that owns the write connection. The task ends when the handle is closed or dropped.
     ///
     /// # Errors
     /// If the system cannot start a thread for the task.
@@ -198,7 +198,7 @@ impl<T> LastValue<T> {
     }
 }
 
-/// Changes of one kind that are made together, and where their results go.
+/// Changes of one kind that are made together, and the slots for their results.
 struct Batch<I: ?Sized, T> {
     inputs: Vec<Arc<I>>,
     results: Vec<Arc<LastValue<T>>>,
@@ -229,6 +229,7 @@ struct CommitTarget {
     place: Arc<str>,
 }
 
+/// Commits queued changes until the handle is closed or the writer fails for good. Then closes the connection.
 async fn run_writer(
     mut target: CommitTarget,
     mut receiver: mpsc::Receiver<QueuedChange>,

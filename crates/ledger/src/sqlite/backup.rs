@@ -24,7 +24,7 @@ pub(super) const LEDGER_FILE: &str = "ledger.sqlite";
 /// The reason why a ledger cannot be replaced or handed over.
 const IN_USE: &str = "another process, such as a run or `campaign serve`, is using the ledger";
 
-/// A backup in progress. Dropping it before the end removes it.
+/// A backup in progress. Dropping the value before the end removes the files.
 pub(crate) struct NewBackup {
     folder: PathBuf,
     partial_folder: PathBuf,
@@ -60,7 +60,7 @@ impl NewBackup {
         }
         let partial = folder.with_file_name(format!(".{}.{:08x}.part", name.to_string_lossy(), rand::random::<u32>()));
         let new = Self { folder: folder.to_owned(), partial_folder: partial };
-        // Created before SQLite opens it, so that only its owner can read it.
+        // The file is created before SQLite opens it, so that only its owner can read it.
         let created = private::create_folder(&new.partial_folder)
             .and_then(|()| private::open_file(&new.ledger_file(), ExistingFile::Truncate));
         created.map_err(|error| new.backup_error(&error))?;
@@ -93,10 +93,10 @@ impl NewBackup {
         };
         let (runs, mark) = marked.await.map_err(|error: sqlx::Error| self.backup_error(&error))?;
         MarkFile::open(&high_water_mark::mark_path(&file), mark).map_err(|error| self.backup_error(&error))?;
-        let known: HashSet<String> = runs.into_iter().collect();
+        let run_names: HashSet<String> = runs.into_iter().collect();
         let mut summary = CopiedLedger::default();
         let runs = (from as &dyn Ledger).list_runs(RunFilter::all()).await?;
-        for run in runs.iter().filter(|run| known.contains(&run.name())) {
+        for run in runs.iter().filter(|run| run_names.contains(&run.name())) {
             summary.runs += 1;
             // Damaged records are copied too, but their rows cannot be counted.
             summary.rows += count_run_rows(from, run).await.unwrap_or(run.recipients);
@@ -115,6 +115,7 @@ impl NewBackup {
         Ok(summary)
     }
 
+    /// Syncs the files, and renames the partial folder to its final name.
     fn move_into_place(&self) -> io::Result<()> {
         File::open(self.ledger_file())?.sync_all()?;
         private::sync_folder(&self.partial_folder)?;
@@ -128,8 +129,8 @@ impl NewBackup {
 
 impl Drop for NewBackup {
     fn drop(&mut self) {
-        // Already gone if the backup was moved into place. If the folder cannot be removed, its different name keeps it
-        // from being mistaken for a backup.
+        // The folder is already gone if the backup was moved into place. If the folder cannot be removed, its different
+        // name keeps it from being mistaken for a backup.
         let _ = fs::remove_dir_all(&self.partial_folder);
     }
 }
@@ -150,7 +151,7 @@ pub(crate) async fn create_ledger(file: &Path) -> Result<SqliteConnection, Ledge
     Ok(connection)
 }
 
-/// Folder within the state folder in which a backup is prepared.
+/// The folder within the state folder in which a backup is prepared.
 const RESTORE_FOLDER: &str = "restoring";
 
 /// A prepared copy of a backup's ledger. Dropping it removes the copy.
@@ -186,8 +187,8 @@ impl SqliteLedger {
         fs::rename(ready.ledger_file(), path).and_then(|()| private::sync_entry(path)).map_err(failed)?;
         failpoint::pass("restore.placed");
         // Processes with the previous ledger open are refused at their next commit.
-        let place = high_water_mark::mark_path(path);
-        MarkFile::open(&place, moved).and_then(|mut mark| mark.accept_mark(moved)).map_err(failed)
+        let mark_path = high_water_mark::mark_path(path);
+        MarkFile::open(&mark_path, moved).and_then(|mut mark| mark.accept_mark(moved)).map_err(failed)
     }
 }
 
@@ -322,7 +323,7 @@ impl SqliteLedger {
         self.ensure_can_send().await?;
         let mut writer = self.open_write_connection().await?;
         writer.begin_transaction().await?;
-        // Checked while holding the write lock, so that no process starts in between.
+        // The locks are checked while this process holds the write lock, so that no process starts in between.
         let is_locked = locks::is_any_held(&self.path)
             .map_err(|error| locks::lock_error(&self.path.with_file_name("locks"), &error));
         let mark = match is_locked {

@@ -56,7 +56,7 @@ fn copies_folder(ledger: &Path) -> PathBuf {
     ledger.with_file_name("runs")
 }
 
-/// A private folder that is not named after its run yet. Dropping it removes it.
+/// A private folder that is not named after its run yet. Dropping the value removes the folder.
 struct NewFolder {
     path: PathBuf,
     list: File,
@@ -120,13 +120,13 @@ impl NewCopies for NewFolder {
 
 impl Drop for NewFolder {
     fn drop(&mut self) {
-        // Already gone if it was named after its run. Leftover files that cannot be removed are harmless: nothing was
-        // sent from them.
+        // The folder is already gone if it was named after its run. Leftover files that cannot be removed are harmless:
+        // nothing was sent from them.
         let _ = fs::remove_dir_all(&self.path);
     }
 }
 
-/// A folder with replacement copies within the folder of a run. Dropping it removes it.
+/// A folder with replacement copies within the folder of a run. Dropping the value removes the folder.
 ///
 /// A crash always leaves complete copies. The new copies are valid as soon as their folder has its final name. Each
 /// file stays valid there until it is moved into place. The old files are overwritten before they are replaced.
@@ -217,7 +217,7 @@ impl NewCopies for ReplacementFolder {
     }
 }
 
-/// Writer of a list copy that explains failures.
+/// A writer of a list copy, which explains failures.
 struct ListCopy(File);
 
 impl Write for ListCopy {
@@ -262,16 +262,16 @@ pub(super) async fn store_copies_if_different(ledger: &Path, run: &str, copies: 
 }
 
 /// Whether two lists are equal byte for byte.
-fn are_lists_equal(one: ListReader, other: ListReader) -> io::Result<bool> {
-    let (mut one, mut other) = (BufReader::new(one), BufReader::new(other));
+fn are_lists_equal(first: ListReader, second: ListReader) -> io::Result<bool> {
+    let (mut first, mut second) = (BufReader::new(first), BufReader::new(second));
     loop {
-        let (left, right) = (one.fill_buf()?, other.fill_buf()?);
+        let (left, right) = (first.fill_buf()?, second.fill_buf()?);
         let length = left.len().min(right.len());
         if left[..length] != right[..length] || length == 0 {
             return Ok(left.is_empty() && right.is_empty());
         }
-        one.consume(length);
-        other.consume(length);
+        first.consume(length);
+        second.consume(length);
     }
 }
 
@@ -306,7 +306,7 @@ pub(super) fn list_copies_of_unknown_runs(ledger: &Path, known: &[String]) -> Ve
         StrayCopies { run, place: folder.display().to_string(), inputs }
     };
     let mut strays: Vec<StrayCopies> = unknown.map(to_stray).collect();
-    strays.sort_by(|one, other| one.run.cmp(&other.run));
+    strays.sort_by(|first, second| first.run.cmp(&second.run));
     strays
 }
 
@@ -318,6 +318,7 @@ pub(super) fn rename_stray_copies(ledger: &Path, run: &str) -> Result<String, Le
     Ok(rename_aside(&folder).map_err(failed)?.display().to_string())
 }
 
+/// Renames a folder to an unused name, and returns the new path.
 fn rename_aside(folder: &Path) -> io::Result<PathBuf> {
     let aside = find_unused_name(folder);
     fs::rename(folder, &aside)?;

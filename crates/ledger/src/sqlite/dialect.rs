@@ -22,7 +22,7 @@ pub(super) type Lock = File;
 /// A read connection.
 pub(super) type Reader = PoolConnection<Database>;
 
-/// SQLite needs no wait: a file does not go away and come back.
+/// The wait for an unavailable database. SQLite needs none, because a file does not disconnect.
 pub(super) struct DatabaseWait;
 
 impl DatabaseWait {

@@ -25,11 +25,11 @@ pub(super) type TimeSource = fn() -> Timestamp;
 
 /// A ledger in a SQLite file.
 pub struct SqliteLedger {
-    /// Opened at the first write.
+    /// The writer task, started at the first write.
     pub(super) writer: OnceCell<Writer>,
     pub(super) readers: SqlitePool,
     pub(super) path: Arc<Path>,
-    /// The path for messages.
+    /// The path, for display in messages.
     pub(super) place: Arc<str>,
     pub(super) clock: TimeSource,
     pub(super) patience: Patience,
@@ -44,8 +44,8 @@ impl SqliteLedger {
     /// Returns an error if the ledger at `path` was deleted and only its high-water mark is left. Opening it would
     /// create an empty ledger.
     pub fn detect_deletion(path: &Path) -> Option<LedgerError> {
-        let place = high_water_mark::mark_path(path);
-        (!path.exists() && place.exists()).then(|| not_newest_error(path, "the ledger was deleted".to_owned()))
+        let mark = high_water_mark::mark_path(path);
+        (!path.exists() && mark.exists()).then(|| not_newest_error(path, "the ledger was deleted".to_owned()))
     }
 
     /// Whether the ledger at `path` was last written by an earlier version and would be upgraded when opened. Changes
@@ -75,7 +75,8 @@ impl SqliteLedger {
     /// # Errors
     /// If the file cannot be created, read or written, or belongs to a newer version.
     pub async fn open(path: &Path, clock: TimeSource) -> Result<Self, LedgerError> {
-        // Read before the ledger, so that a concurrent commit does not make the ledger look older than its mark.
+        // The mark is read before the ledger, so that a concurrent commit does not make the ledger look older than its
+        // mark.
         let known = high_water_mark::read_mark(&high_water_mark::mark_path(path));
         opening::ensure_newest_schema(path, Patience::default()).await?;
         let readers = opening::open_readers(path).await?;
@@ -149,7 +150,7 @@ impl SqliteLedger {
     /// Refuses an outdated ledger.
     ///
     /// # Errors
-    /// If another state of the ledger is newer.
+    /// If the ledger does not match its high-water mark.
     pub fn ensure_newest(&self) -> Result<(), LedgerError> {
         self.stale.clone().map_or(Ok(()), Err)
     }
@@ -308,7 +309,7 @@ fn parse_page_error(answer: &str) -> Option<u32> {
     code.trim().parse().ok()
 }
 
-/// Size and modification time of the ledger file and its log. An empty log counts as a missing one.
+/// The size and modification time of the ledger file and its log. An empty log counts as a missing one.
 fn fingerprint_files(path: &Path) -> String {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
@@ -325,7 +326,7 @@ fn fingerprint_files(path: &Path) -> String {
 
 /// The maximum time that an erasure waits for readers, because the log cannot be emptied while they read.
 const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Pause between attempts.
+/// The pause between attempts.
 const RETRY_PAUSE: Duration = Duration::from_millis(20);
 
 impl SqliteLedger {

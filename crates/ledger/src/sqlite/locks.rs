@@ -13,34 +13,34 @@ use super::sql::LockProof;
 use crate::{Epoch, LedgerError, run};
 use campaign_core::private::{self, ExistingFile};
 
-/// Pause between attempts to take a lock.
+/// The pause between attempts to take a lock.
 const RETRY_PAUSE: Duration = Duration::from_millis(20);
-/// Maximum number of attempts to take a lock.
+/// The maximum number of attempts to take a lock.
 const MAX_ATTEMPTS: u32 = 10;
 
 impl SqliteLedger {
     /// Locks a campaign on an account; `None` if another process holds the lock.
     pub(super) async fn try_lock_campaign(&self, campaign: &str, account: &str) -> Result<Option<Lock>, LedgerError> {
-        let place = lock_path(&self.path, &run::lock_name(campaign, account));
-        take_lock(&place).await.map_err(|error| lock_error(&place, &error))
+        let path = lock_path(&self.path, &run::lock_name(campaign, account));
+        take_lock(&path).await.map_err(|error| lock_error(&path, &error))
     }
 
     /// Takes a lock if it is free now.
     pub(super) async fn try_lock(&self, name: &str) -> Result<Option<Lock>, LedgerError> {
-        let place = lock_path(&self.path, name);
-        try_take_lock(&place).map_err(|error| lock_error(&place, &error))
+        let path = lock_path(&self.path, name);
+        try_take_lock(&path).map_err(|error| lock_error(&path, &error))
     }
 
     /// Whether any process holds a lock.
     pub(super) async fn is_locked(&self, name: &str) -> Result<bool, LedgerError> {
-        let place = lock_path(&self.path, name);
-        is_held(&place).map_err(|error| lock_error(&place, &error))
+        let path = lock_path(&self.path, name);
+        is_held(&path).map_err(|error| lock_error(&path, &error))
     }
 
     /// The time at which the lock was acquired; `None` if no process holds it.
     pub(super) async fn locked_since(&self, name: &str) -> Result<Option<Timestamp>, LedgerError> {
-        let place = lock_path(&self.path, name);
-        held_since(&place).map_err(|error| lock_error(&place, &error))
+        let path = lock_path(&self.path, name);
+        held_since(&path).map_err(|error| lock_error(&path, &error))
     }
 }
 
@@ -49,7 +49,7 @@ impl SqliteLedger {
     #[expect(clippy::unused_self, reason = "other databases bind leases to locks")]
     pub(super) fn bind_lease(&self, _: Epoch, _: &str) {}
 
-    /// Does nothing, because leases of a file do not expire.
+    /// Does nothing, because the leases of this ledger do not expire.
     #[expect(clippy::unused_async, reason = "other databases renew their leases")]
     pub(super) async fn renew_if_stale(&self, _: Epoch) -> Result<(), LedgerError> {
         Ok(())
@@ -89,11 +89,11 @@ async fn take_lock(path: &Path) -> io::Result<Option<File>> {
 }
 
 /// Takes a lock if it is free now.
-fn try_take_lock(place: &Path) -> io::Result<Option<File>> {
-    if let Some(folder) = place.parent() {
+fn try_take_lock(path: &Path) -> io::Result<Option<File>> {
+    if let Some(folder) = path.parent() {
         private::create_folder(folder)?;
     }
-    let file = private::open_file(place, ExistingFile::Keep)?;
+    let file = private::open_file(path, ExistingFile::Keep)?;
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),
         Err(TryLockError::WouldBlock) => Ok(None),
@@ -102,21 +102,21 @@ fn try_take_lock(place: &Path) -> io::Result<Option<File>> {
 }
 
 /// The error for a lock that cannot be taken or checked.
-pub(super) fn lock_error(place: &Path, error: &io::Error) -> LedgerError {
-    LedgerError::Storage { path: place.display().to_string(), reason: format!("it cannot be locked: {error}") }
+pub(super) fn lock_error(path: &Path, error: &io::Error) -> LedgerError {
+    LedgerError::Storage { path: path.display().to_string(), reason: format!("it cannot be locked: {error}") }
 }
 
 /// The time at which the lock was acquired; `None` if no process holds it.
-fn held_since(place: &Path) -> io::Result<Option<Timestamp>> {
-    let taken_at = place.metadata().and_then(|lock| lock.modified()).ok();
-    Ok(if is_held(place)? { taken_at.and_then(|at| Timestamp::try_from(at).ok()) } else { None })
+fn held_since(path: &Path) -> io::Result<Option<Timestamp>> {
+    let taken_at = path.metadata().and_then(|lock| lock.modified()).ok();
+    Ok(if is_held(path)? { taken_at.and_then(|at| Timestamp::try_from(at).ok()) } else { None })
 }
 
 /// Whether any process holds a lock. The check blocks other processes only for a moment.
 ///
 /// If the lock cannot be checked, that is an error, because a process might hold it.
-fn is_held(place: &Path) -> io::Result<bool> {
-    let file = match File::open(place) {
+fn is_held(path: &Path) -> io::Result<bool> {
+    let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(error),

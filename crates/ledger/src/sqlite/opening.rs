@@ -24,12 +24,12 @@ use crate::encoding::EarlierChains;
 use crate::high_water_mark::{self, HighWaterMark, MarkFile};
 use campaign_core::private::{self, ExistingFile};
 
-/// Number of pages in the log after which a commit moves them to the file.
+/// The number of pages in the log after which a commit moves them to the file.
 const CHECKPOINT_PAGES: &str = "1000";
-/// Maximum size of the emptied log file.
+/// The maximum size of the emptied log file, in bytes.
 const MAX_LOG_BYTES: &str = "8388608";
 
-/// Pause between attempts to connect.
+/// The pause between attempts to connect.
 const BUSY_PAUSE: Duration = Duration::from_millis(20);
 
 fn connect_options(path: &Path) -> SqliteConnectOptions {
@@ -94,6 +94,7 @@ async fn read_schema_age(path: &Path) -> sqlx::Result<SchemaAge> {
     age
 }
 
+/// Upgrades the schema in one transaction, and backfills the channels of pipelines.
 async fn migrate_schema(connection: &mut SqliteConnection, path: &Path, patience: Patience) -> Result<(), LedgerError> {
     let mut wait = TurnWait::new(path, patience);
     let mut transaction = loop {
@@ -134,19 +135,19 @@ pub(super) async fn open_write_connection(
     patience: Patience,
 ) -> Result<WriteConnection, LedgerError> {
     let mut connection = connect_for_writing(path, patience).await?;
-    let place = high_water_mark::mark_path(path);
-    let unmarked = |error: std::io::Error| {
-        let reason = format!("its high-water mark `{}` cannot be opened: {error}", place.display());
+    let mark_path = high_water_mark::mark_path(path);
+    let mark_error = |error: std::io::Error| {
+        let reason = format!("its high-water mark `{}` cannot be opened: {error}", mark_path.display());
         LedgerError::from_storage(&path.display(), &reason)
     };
     // Only the process that holds the write lock creates the mark; otherwise two processes could create two marks for
     // one ledger.
-    let is_unmarked = !place.exists();
+    let is_unmarked = !mark_path.exists();
     if is_unmarked {
         write_connection::begin_write(&mut connection, path, patience).await?;
     }
     let current = load_mark(&mut connection).await.map_err(|error| storage_error(path, &error))?;
-    let mark = MarkFile::open(&place, current).map_err(unmarked)?;
+    let mark = MarkFile::open(&mark_path, current).map_err(mark_error)?;
     if is_unmarked {
         sqlx::query("COMMIT").execute(&mut connection).await.map_err(|error| storage_error(path, &error))?;
     }

@@ -43,7 +43,7 @@ pub(super) fn migrations() -> Vec<Migration> {
     (1..).zip(steps).map(to_migration).collect()
 }
 
-/// Age of a schema compared with the newest one.
+/// The age of a schema compared with the newest one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SchemaAge {
     /// No upgrade is needed.
@@ -54,7 +54,7 @@ pub(super) enum SchemaAge {
     Newer,
 }
 
-/// First version with channels of pipelines in envelopes.
+/// The first version with channels of pipelines in envelopes.
 pub(super) const WITH_CHAINS: i64 = 24;
 
 /// The schema version of a database; 0 if the database has no tables. Does not need the write lock.
@@ -129,7 +129,7 @@ const OPT_OUTS: &str = "
 
 /// Receipts are packed by rows. `key` combines the run with the row divided by 32 in the lower 32 bits.
 ///
-/// A run counts its receipts and those that its state counts include.
+/// A run has the number of its receipts, and the number of receipts that its state counts include.
 const RECEIPTS: &str = "
     CREATE TABLE receipts (
         key INTEGER PRIMARY KEY,
@@ -399,7 +399,7 @@ const FIRST: &str = "
 
 /// Row events, questions, retry orders, checksums, and the generation of the ledger.
 ///
-/// A NULL checksum belongs to a record from before there were checksums.
+/// A NULL checksum belongs to a record that is older than the checksums.
 const SECOND: &str = "
     ALTER TABLE runs ADD COLUMN sum INTEGER;
     ALTER TABLE runs ADD COLUMN lag INTEGER;
@@ -460,7 +460,7 @@ const FOURTH: &str = "
 
 /// The reason why a run stopped, instead of the exit code of the command.
 ///
-/// Exit codes that follow from the counts alone have no reason, even with the text of an earlier stop next to them.
+/// An exit code that follows from the counts alone yields no reason, even if the run has the text of an earlier stop.
 const FIFTH: &str = "
     ALTER TABLE runs ADD COLUMN stop TEXT;
     ALTER TABLE runs ADD COLUMN signal INTEGER;
@@ -483,8 +483,8 @@ const SIXTH: &str = "ALTER TABLE envelopes ADD COLUMN kind TEXT";
 /// The campaign file of a run; unknown for earlier runs.
 const SEVENTH: &str = "ALTER TABLE runs ADD COLUMN file TEXT";
 
-/// Single messages share a run whose rows processes draw in blocks. A block records its identifiers, the place where it
-/// was drawn, and an epoch while a process might hold it.
+/// Shared runs of single messages, and the blocks of rows that processes draw from these runs. A block records its
+/// identifiers, the place where it was drawn, and an epoch while a process might hold it.
 ///
 /// Unfinished single messages of earlier versions are finished, because nothing continues them.
 const EIGHTH: &str = "

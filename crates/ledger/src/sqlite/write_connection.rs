@@ -35,7 +35,7 @@ impl WriteConnection {
     /// The connection and the time of the next change.
     #[expect(clippy::unnecessary_wraps, reason = "other databases can be unreachable")]
     pub(super) fn connection_and_time(&mut self) -> Result<(&mut SqliteConnection, Now), LedgerError> {
-        // Read within the transaction, so that times increase across processes.
+        // The time is read within the transaction, so that times increase across processes.
         Ok((&mut self.connection, Now((self.clock)().as_microsecond())))
     }
 
@@ -50,7 +50,7 @@ impl WriteConnection {
 
     /// Rolls the transaction back. Returns whether it may be retried, which is never the case for a file.
     pub(super) async fn roll_back(&mut self) -> bool {
-        // Fails if the transaction never began or the storage ended it.
+        // This fails if the transaction never began or the storage ended it.
         let _ = sqlx::query("ROLLBACK").execute(&mut self.connection).await;
         false
     }
@@ -75,9 +75,9 @@ impl WriteConnection {
 
 /// Increments the generation within the transaction and commits, in one round trip to the connection's thread.
 async fn increment_and_commit(connection: &mut SqliteConnection) -> sqlx::Result<HighWaterMark> {
-    let counted = sqlx::query("UPDATE identity SET generation = generation + 1 RETURNING id, generation; COMMIT");
+    let statement = sqlx::query("UPDATE identity SET generation = generation + 1 RETURNING id, generation; COMMIT");
     // `fetch_one` would stop after the row and skip the commit.
-    let rows = counted.fetch_all(connection).await?;
+    let rows = statement.fetch_all(connection).await?;
     let row = rows.first().ok_or(sqlx::Error::RowNotFound)?;
     Ok(HighWaterMark { id: row.try_get(0)?, generation: row.try_get(1)? })
 }
@@ -90,9 +90,9 @@ const WARN_AFTER: Duration = Duration::from_secs(2);
 /// The time to wait for a process that holds the write lock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
-    /// Limit for a running process.
+    /// The limit for a running process.
     pub(super) working: Duration,
-    /// Limit for a suspended process.
+    /// The limit for a suspended process.
     pub(super) suspended: Duration,
 }
 
@@ -190,7 +190,7 @@ fn sqlite_code(error: &sqlx::Error) -> Option<u32> {
 pub(super) struct WriteHolder {
     /// The process ID.
     pub(super) process: u32,
-    /// Whether it is suspended and therefore keeps the turn until it is resumed.
+    /// Whether the process is suspended and therefore keeps the turn until it is resumed.
     pub(super) suspended: bool,
 }
 
@@ -204,7 +204,7 @@ pub(super) fn find_write_holder(path: &Path) -> Option<WriteHolder> {
 
     let mut shared = path.as_os_str().to_owned();
     shared.push("-shm");
-    // Not opened: closing the file would release this process's own locks on it.
+    // The file is not opened, because closing it would release this process's own locks on it.
     let inode = std::fs::metadata(Path::new(&shared)).ok()?.ino();
     let process = find_lock_owner(&std::fs::read_to_string("/proc/locks").ok()?, inode)?;
     let suspended = std::fs::read_to_string(format!("/proc/{process}/stat")).is_ok_and(|stat| is_suspended(&stat));

@@ -1,8 +1,8 @@
 //! Paths in campaigns and profiles: the only module that resolves and opens them.
 //!
-//! A path is relative to the file that names it. Its [`PathScope`] limits it: a command that a person runs can open any
-//! file, but the assistants' connector only files in its folder. A path that leaves the folder is refused before the
-//! file or its metadata is read, so the refusal is the same whether the file exists or not.
+//! A path is relative to the file that names it, and is limited by a [`PathScope`]. A command that a person runs can
+//! open any file, but the assistants' connector can open only files in its folder. A path that leaves the folder is
+//! refused before the file or its metadata is read. The refusal therefore does not reveal whether the file exists.
 //!
 //! Hard links and mounted folders count as part of the folder: anyone who can create one can read the files anyway.
 
@@ -31,7 +31,7 @@ pub enum PathScope {
     Anywhere,
     /// Files of this folder, which is absolute and contains no links.
     Within(Arc<Path>),
-    /// Any file, for an editor: its unsaved texts take the place of files.
+    /// Any file, for an editor, whose unsaved texts take precedence over the files on the disk.
     Editor(UnsavedTexts),
 }
 
@@ -122,8 +122,9 @@ impl UnsavedTexts {
     /// A set of unsaved texts, each with the absolute path of its file.
     pub fn new(texts: impl IntoIterator<Item = (PathBuf, Arc<str>)>) -> Self {
         // A file is found by its path and, if that contains links, by its real path.
-        let both = texts.into_iter().flat_map(|(path, text)| [(real_path(&path), Arc::clone(&text)), (path, text)]);
-        Self(Arc::new(both.collect()))
+        let by_both_paths =
+            texts.into_iter().flat_map(|(path, text)| [(real_path(&path), Arc::clone(&text)), (path, text)]);
+        Self(Arc::new(by_both_paths.collect()))
     }
 
     /// The text of a file, if the file is open in the editor.
@@ -135,7 +136,7 @@ impl UnsavedTexts {
     }
 }
 
-/// Shows no texts, because they can contain secrets.
+/// Shows only the paths, because the texts can contain secrets.
 impl fmt::Debug for UnsavedTexts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
@@ -254,18 +255,18 @@ impl CampaignPath {
         Self { path: path.to_owned(), scope: self.scope.clone() }
     }
 
-    /// The same path from the root folder.
+    /// The same path as an absolute path.
     #[must_use]
     pub fn to_absolute(&self) -> Self {
         self.with_path(&std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone()))
     }
 
-    /// A path relative to the folder of this one, with the same scope.
+    /// A path relative to the folder that contains this path, with the same scope.
     pub(crate) fn join_sibling(&self, name: impl AsRef<Path>) -> Self {
         Self { path: self.path.parent().unwrap_or(Path::new("")).join(name), scope: self.scope.clone() }
     }
 
-    /// Opens the regular file at this path. Links are followed only as long as they stay within the scope, even if one
+    /// Opens the regular file at this path. A link is followed only if its target is within the scope, even if the link
     /// is replaced while the path is being resolved.
     ///
     /// # Errors

@@ -2,8 +2,8 @@
 //!
 //! `by_handle` opens each part relative to the folder before it and never through a link. A link's target is read and
 //! walked like the rest of the path, so a link that appears in the meantime cannot lead outside either. `by_path` is
-//! for systems that cannot open a file relative to the handle of its folder: the whole path is resolved, compared and
-//! then opened without its links. A link that appears in between is not noticed.
+//! for systems that cannot open a file relative to the handle of its folder. It resolves the whole path, checks that
+//! the path is within the folder, and opens the resolved path. A link that appears in between is not noticed.
 
 #[cfg(unix)]
 pub(super) use by_handle::{check_path, exists_below, hold_folder, is_link_below, list_names, open_below};
@@ -68,8 +68,8 @@ mod by_handle {
     /// Whether the path `relative` in a folder is a link.
     pub(in crate::campaign_paths) fn is_link_below(folder: &Path, relative: &Path) -> bool {
         let stat = |parent: BorrowedFd<'_>, name: &OsStr| statat(parent, name, AtFlags::SYMLINK_NOFOLLOW);
-        let found = walk_path(folder, relative, LastLink::Kept, stat);
-        found.is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Symlink)
+        let status = walk_path(folder, relative, LastLink::Kept, stat);
+        status.is_ok_and(|status| FileType::from_raw_mode(status.st_mode) == FileType::Symlink)
     }
 
     /// The names of the entries in the folder at `relative`; empty if they cannot be read.
@@ -113,18 +113,18 @@ mod by_handle {
         Ok(HeldFolder { path, _handle: Some(File::from(handle)) })
     }
 
-    /// Walks to the last part of a path and passes it with its folder to `last`.
+    /// Walks to the last part of a path and passes it with its folder to `visit_last`.
     fn walk_path<T>(
         folder: &Path,
         relative: &Path,
         last_link: LastLink,
-        last: impl FnOnce(BorrowedFd<'_>, &OsStr) -> Result<T, Errno>,
+        visit_last: impl FnOnce(BorrowedFd<'_>, &OsStr) -> Result<T, Errno>,
     ) -> io::Result<T> {
         let top = rustix::fs::open(folder, FOLDER, Mode::empty())?;
         let mut folders: Vec<OwnedFd> = Vec::new();
         let mut remaining = Vec::new();
         prepend_parts(relative, &mut remaining)?;
-        let (mut links, mut ends_with_link) = (0, false);
+        let (mut link_count, mut ends_with_link) = (0, false);
         let convert_error = |ends_with_link: bool, error: Errno| match error {
             Errno::NOENT if ends_with_link => dangling_link_error(),
             error => error.into(),
@@ -141,8 +141,8 @@ mod by_handle {
             }
             match readlinkat(parent, &part, Vec::new()) {
                 Ok(target) => {
-                    links += 1;
-                    if links > MAX_LINKS {
+                    link_count += 1;
+                    if link_count > MAX_LINKS {
                         return Err(Errno::LOOP.into());
                     }
                     ends_with_link |= remaining.is_empty();
@@ -166,7 +166,7 @@ mod by_handle {
             }
         };
         let parent = folders.last().unwrap_or(&top);
-        last(parent.as_fd(), &name).map_err(|error| match error {
+        visit_last(parent.as_fd(), &name).map_err(|error| match error {
             // A link just replaced the file.
             Errno::LOOP => outside_path_error(),
             error => convert_error(ends_with_link, error),

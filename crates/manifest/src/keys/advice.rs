@@ -33,7 +33,7 @@ const SYNONYMS: [(&str, &str); 22] = [
 ];
 
 /// The prefix of paths of channel keys.
-const CHANNEL: &str = "channels[…].";
+const CHANNEL_PATH_PREFIX: &str = "channels[…].";
 
 /// The remedy for the unknown key `name` among `keys` in a file with the keys `root`.
 pub(super) fn suggest_key_fix(name: &str, keys: &'static [KeySpec], root: &'static [KeySpec]) -> String {
@@ -92,22 +92,23 @@ pub(crate) fn find_meant_key(name: &str, keys: &'static [KeySpec]) -> Option<&'s
 /// The only key that the author could have meant by an unknown key, if correcting it cannot loosen a protection of
 /// recipients.
 ///
-/// A misspelt key stops every run, so the file has sent nothing in this form. The value stays as the author typed it.
-/// `None` if another key is similar, if the name is a synonym or a valid key elsewhere, or if the key can allow more
-/// than its default. A person must decide these cases.
+/// A misspelt key stops every run, so no messages were sent with this form of the file. The value stays as typed.
+/// `None` if another key is similar, or if the name is a synonym or a valid key elsewhere. Also `None` if the key can
+/// allow more than its default. A person must decide these cases.
 pub(super) fn find_unambiguous_key(
     name: &str,
     keys: &'static [KeySpec],
     root: &'static [KeySpec],
 ) -> Option<&'static str> {
     let channel_key = split_channel_prefix(name).filter(|(channel, _)| std::ptr::eq(keys, channel_keys(channel)));
-    let only = match channel_key {
+    let candidate = match channel_key {
         Some((_, rest)) => find_key(keys, rest)?.name,
         None if find_synonym(name, keys).is_some() || is_known_key(name, root) => return None,
         None => only_candidate(name, key_names(keys))?,
     };
-    let can_loosen = LOOSENING_KEYS.contains(&only) || PROTECTIONS.iter().any(|protection| protection.key == only);
-    (!can_loosen).then_some(only)
+    let can_loosen =
+        LOOSENING_KEYS.contains(&candidate) || PROTECTIONS.iter().any(|protection| protection.key == candidate);
+    (!can_loosen).then_some(candidate)
 }
 
 /// Whether an unknown key belongs under the missing key `key`.
@@ -149,13 +150,13 @@ pub(crate) fn is_text_key(name: &str, root: &'static [KeySpec]) -> bool {
     !shapes.is_empty() && shapes.into_iter().all(is_text)
 }
 
-fn collect_shapes(name: &str, keys: &'static [KeySpec], found: &mut Vec<ValueShape>) {
+fn collect_shapes(name: &str, keys: &'static [KeySpec], shapes: &mut Vec<ValueShape>) {
     for key in keys {
         if key.name == name {
-            found.push(key.shape);
+            shapes.push(key.shape);
         }
         match key.shape {
-            ValueShape::Map(inner) | ValueShape::Or { keys: inner, .. } => collect_shapes(name, inner, found),
+            ValueShape::Map(inner) | ValueShape::Or { keys: inner, .. } => collect_shapes(name, inner, shapes),
             _ => {}
         }
     }
@@ -183,29 +184,29 @@ fn is_campaign(root: &'static [KeySpec]) -> bool {
 
 /// The channel in a path from [`find_key_paths`].
 fn channel_in_path(path: &str) -> Option<&str> {
-    path.strip_prefix(CHANNEL)?.split_once('.').map(|(channel, _)| channel)
+    path.strip_prefix(CHANNEL_PATH_PREFIX)?.split_once('.').map(|(channel, _)| channel)
 }
 
 /// The paths at which the file can have a key with this name. If several channels of a campaign have the key, only the
 /// first is included.
 fn find_key_paths(name: &str, root: &'static [KeySpec]) -> Vec<String> {
-    let mut found = Vec::new();
-    collect_key_paths(root, "", name, &mut found);
+    let mut paths = Vec::new();
+    collect_key_paths(root, "", name, &mut paths);
     let has_key = |channel: &&KeySpec| is_campaign(root) && find_key(channel_keys(channel.name), name).is_some();
     if let Some(channel) = CHANNELS.iter().find(has_key) {
-        found.push(format!("{CHANNEL}{}.{name}", channel.name));
+        paths.push(format!("{CHANNEL_PATH_PREFIX}{}.{name}", channel.name));
     }
-    found
+    paths
 }
 
-fn collect_key_paths(keys: &'static [KeySpec], parent: &str, name: &str, found: &mut Vec<String>) {
+fn collect_key_paths(keys: &'static [KeySpec], parent: &str, name: &str, paths: &mut Vec<String>) {
     for key in keys {
         let path = if parent.is_empty() { key.name.to_owned() } else { format!("{parent}.{}", key.name) };
         if key.name == name {
-            found.push(path.clone());
+            paths.push(path.clone());
         }
         if let ValueShape::Map(inner) = key.shape {
-            collect_key_paths(inner, &path, name, found);
+            collect_key_paths(inner, &path, name, paths);
         }
     }
 }
@@ -218,7 +219,7 @@ struct Protection {
     safe: &'static str,
     /// Values that protect less, which advice never suggests.
     risky: &'static [&'static str],
-    /// Words that people write, and the values that they mean.
+    /// Values, each with the words that people write for it.
     meanings: &'static [(&'static str, &'static [&'static str])],
 }
 
@@ -443,22 +444,25 @@ mod protective_tests {
     use crate::keys::{CAMPAIGN, ValueShape};
 
     /// Collects every key that protects recipients, with the allowed words of the key.
-    fn collect_protective_keys(keys: &'static [KeySpec], found: &mut Vec<(&'static KeySpec, &'static [&'static str])>) {
+    fn collect_protective_keys(
+        keys: &'static [KeySpec],
+        collected: &mut Vec<(&'static KeySpec, &'static [&'static str])>,
+    ) {
         for key in keys {
             match key.shape {
                 ValueShape::OneOf(words) if PROTECTIONS.iter().any(|protection| protection.key == key.name) => {
-                    found.push((key, words));
+                    collected.push((key, words));
                 }
-                ValueShape::Map(keys) | ValueShape::Or { keys, .. } => collect_protective_keys(keys, found),
+                ValueShape::Map(keys) | ValueShape::Or { keys, .. } => collect_protective_keys(keys, collected),
                 _ => {}
             }
         }
     }
 
     fn protective_keys() -> Vec<(&'static KeySpec, &'static [&'static str])> {
-        let mut found = Vec::new();
-        collect_protective_keys(CAMPAIGN, &mut found);
-        found
+        let mut collected = Vec::new();
+        collect_protective_keys(CAMPAIGN, &mut collected);
+        collected
     }
 
     #[test]

@@ -14,14 +14,14 @@ use campaign_core::finding::{Finding, did_you_mean, join_alternatives, join_name
 
 /// Checks an item of the list of channels.
 pub(super) fn check_channel(item: &Node, report: &mut FindingCollector) {
-    if let Some(found) = parse_channel_item(item) {
-        return check_channel_keys(&found, item, report);
+    if let Some(channel_item) = parse_channel_item(item) {
+        return check_channel_keys(&channel_item, item, report);
     }
     let finding = match &item.content {
         NodeContent::Scalar(scalar) => unknown_channel_finding(&scalar.text),
         NodeContent::Map(entries) => match entries.as_slice() {
-            [one] => {
-                report.add(&one.key_span, unknown_channel_finding(&one.key));
+            [entry] => {
+                report.add(&entry.key_span, unknown_channel_finding(&entry.key));
                 if let Some(meant) = guess_channel_item(item) {
                     check_channel_keys(&meant, item, report);
                 }
@@ -38,10 +38,14 @@ pub(super) fn check_channel(item: &Node, report: &mut FindingCollector) {
 }
 
 /// Checks the keys of a channel.
-fn check_channel_keys(found: &ChannelItem<'_>, item: &Node, report: &mut FindingCollector) {
-    let nothing = Node { content: NodeContent::Map(Vec::new()), span: item.span.clone() };
-    let key = found.channel.name().to_owned();
-    let entry = MapEntry { key, key_span: found.name_span.clone(), value: found.keys.cloned().unwrap_or(nothing) };
+fn check_channel_keys(channel_item: &ChannelItem<'_>, item: &Node, report: &mut FindingCollector) {
+    let empty_map = Node { content: NodeContent::Map(Vec::new()), span: item.span.clone() };
+    let key = channel_item.channel.name().to_owned();
+    let entry = MapEntry {
+        key,
+        key_span: channel_item.name_span.clone(),
+        value: channel_item.keys.cloned().unwrap_or(empty_map),
+    };
     if let Some(key) = find_key(CHANNELS, &entry.key) {
         check_value(key, &entry, report);
     }
@@ -54,13 +58,13 @@ fn crowded_item_finding(entries: &[MapEntry]) -> Finding {
     match channels.as_slice() {
         [] => Finding::new(&rules::UNKNOWN_CHANNEL, "this item does not name a channel")
             .help(format!("start the item with a channel: {}", join_alternatives(key_names(CHANNELS)))),
-        [one] if one.value.is_null() => {
-            Finding::new(&rules::YAML_INDENTATION, format!("the keys of `{}` are not indented", one.key))
-                .help(format!("indent the keys two spaces deeper than `{}`", one.key))
+        [channel] if channel.value.is_null() => {
+            Finding::new(&rules::YAML_INDENTATION, format!("the keys of `{}` are not indented", channel.key))
+                .help(format!("indent the keys two spaces deeper than `{}`", channel.key))
         }
-        [one] => Finding::new(
+        [channel] => Finding::new(
             &rules::YAML_INDENTATION,
-            format!("other keys are at the same level as the channel `{}`", one.key),
+            format!("other keys are at the same level as the channel `{}`", channel.key),
         )
         .help("indent the keys that belong to the channel, and start other channels with `- `"),
         [first, second, ..] => {
@@ -133,16 +137,16 @@ pub(super) fn report_listed_names(
     let (ValueShape::Map(keys), owner) = (item_spec.shape, &entry.key) else { return false };
     let named: Option<Vec<(&str, Vec<&MapEntry>)>> = items.iter().map(split_named_item).collect();
     let Some(named) = named.filter(|named| !named.is_empty()) else { return false };
-    let written = named.iter().map(|(name, inner)| {
+    let corrected_items = named.iter().map(|(name, inner)| {
         let known = inner.iter().filter_map(|entry| Some(format_item(find_key(keys, &entry.key)?, entry)));
         format!("{name}: {{ {} }}", known.collect::<Vec<_>>().join(", "))
     });
-    let written: Vec<String> = written.collect();
+    let corrected_items: Vec<String> = corrected_items.collect();
     let message = format!("`{owner}` must be a map, but is a list");
     let help = format!(
         "write the name of each {} as a key, without a dash: `{owner}: {{ {} }}`",
         item_spec.name,
-        written.join(", ")
+        corrected_items.join(", ")
     );
     report.add(&head_span(&entry.value), Finding::new(&rules::WRONG_TYPE, message).help(help));
     let mut reported = BTreeSet::new();
@@ -220,11 +224,11 @@ fn find_bare_texts(node: &Node) -> Option<Vec<&MapEntry>> {
         Some(keys) => matches!(keys, [one] if one.key == "file"),
         None => node.as_scalar().is_some_and(|text| !text.is_null()),
     };
-    let is_own = |entry: &&MapEntry| {
+    let is_author_defined = |entry: &&MapEntry| {
         find_key(TEXT_FILE, &entry.key).is_none()
             && did_you_mean(&entry.key, key_names(TEXT_FILE).filter(|name| name.len() > 2)).is_none()
     };
-    (!texts.is_empty() && texts.iter().all(|entry| is_own(entry) && is_text(&entry.value))).then_some(texts)
+    (!texts.is_empty() && texts.iter().all(|entry| is_author_defined(entry) && is_text(&entry.value))).then_some(texts)
 }
 
 /// The column named by `by` in the map.

@@ -32,7 +32,7 @@ pub(crate) const OTHER_COUNTRIES: &str = "else";
 pub struct KeySpec {
     /// The name.
     pub name: &'static str,
-    /// The form of its value.
+    /// The form of the value.
     pub(crate) shape: ValueShape,
     /// An example value.
     pub example: &'static str,
@@ -51,7 +51,7 @@ pub(crate) enum KeyPresence {
     Optional,
     /// The key is required.
     Required,
-    /// Exactly one of the keys of its map with this mark is required.
+    /// Exactly one of the map's keys with this mark is required.
     Choice,
 }
 
@@ -71,7 +71,7 @@ pub enum ValueShape {
         /// The maximum value.
         most: u32,
     },
-    /// A whole number from 1, or a list of them.
+    /// A positive whole number, or a list of positive whole numbers.
     Counts,
     /// `true` or `false`.
     Bool,
@@ -90,7 +90,7 @@ pub enum ValueShape {
     Share,
     /// An amount of money, not negative.
     Amount,
-    /// An amount of money, or a map of countries to amounts with one for all others.
+    /// An amount of money, or a map from countries to amounts, with an amount for all other countries.
     Price,
     /// One of these words.
     OneOf(&'static [&'static str]),
@@ -98,7 +98,7 @@ pub enum ValueShape {
     Map(&'static [KeySpec]),
     /// A map of author-defined names to constant texts.
     Texts,
-    /// A map of author-defined names to headers; `phone` can have a list of them.
+    /// A map of author-defined names to headers; `phone` can have a list of headers.
     Columns,
     /// A map of author-defined names to constant texts, or to where secrets are stored.
     Headers,
@@ -117,8 +117,8 @@ pub enum ValueShape {
     Properties,
     /// A list.
     List {
-        /// The kind of its items.
-        of: &'static KeySpec,
+        /// The kind of the items.
+        item: &'static KeySpec,
         /// The minimum number of items.
         least: usize,
         /// The maximum number of items.
@@ -248,6 +248,7 @@ impl KeyPlace {
         path.iter().try_fold(self, |place, step| place.enter(step))
     }
 
+    /// The location one step below this one; `None` if the tables of keys do not contain the step.
     fn enter(self, step: &PathStep) -> Option<Self> {
         let keyed = |key: &'static KeySpec| Self { key: Some(key), shape: key.shape };
         let unnamed = |shape| Self { key: None, shape };
@@ -256,7 +257,7 @@ impl KeyPlace {
             (ValueShape::Texts | ValueShape::Headers, PathStep::Key(_)) => Some(unnamed(ValueShape::Template)),
             (ValueShape::Columns, PathStep::Key(_)) => Some(unnamed(ValueShape::Line)),
             (_, PathStep::Key(name)) => find_key(self.keys(), name).map(keyed),
-            (ValueShape::List { of: item, .. }, PathStep::Item(_)) => Some(keyed(item)),
+            (ValueShape::List { item, .. }, PathStep::Item(_)) => Some(keyed(item)),
             (ValueShape::Channels, PathStep::Item(_)) => Some(unnamed(ValueShape::Map(CHANNELS))),
             // These values can also be lists, whose items have the form of a single value.
             (ValueShape::Words(_) | ValueShape::Counts | ValueShape::Secrets | ValueShape::Line, PathStep::Item(_)) => {

@@ -79,7 +79,7 @@ fn shape_schema(shape: ValueShape) -> Map<String, Value> {
         ValueShape::Map(keys) => map_schema(keys),
         ValueShape::Line | ValueShape::Template => into_object(json!({ "type": ["string", "number", "boolean"] })),
         ValueShape::Message => {
-            into_object(json!({ "anyOf": [self::shape_schema(ValueShape::Template), map_schema(TEXT_FILE)] }))
+            into_object(json!({ "anyOf": [shape_schema(ValueShape::Template), map_schema(TEXT_FILE)] }))
         }
         ValueShape::Integer { least, most } => {
             into_object(json!({ "type": "integer", "minimum": least, "maximum": most }))
@@ -101,7 +101,7 @@ fn shape_schema(shape: ValueShape) -> Map<String, Value> {
             into_object(json!({ "type": ["string", "number"], "minimum": 0, "pattern": "^[0-9]+(\\.[0-9]+)?$" }))
         }
         ValueShape::Price => {
-            let amount = self::shape_schema(ValueShape::Amount);
+            let amount = shape_schema(ValueShape::Amount);
             into_object(json!({ "anyOf": [amount, {
                 "type": "object",
                 "propertyNames": { "pattern": "^([A-Za-z]{2}|else)$" },
@@ -112,41 +112,46 @@ fn shape_schema(shape: ValueShape) -> Map<String, Value> {
         ValueShape::OneOf(words) => into_object(json!({ "enum": words })),
         ValueShape::Texts => into_object(json!({
             "type": ["object", "null"],
-            "additionalProperties": self::shape_schema(ValueShape::Template),
+            "additionalProperties": shape_schema(ValueShape::Template),
         })),
         ValueShape::Columns => into_object(json!({
             "type": ["object", "null"],
             "properties": { "phone": { "anyOf": [
-                self::shape_schema(ValueShape::Template),
-                { "type": "array", "items": self::shape_schema(ValueShape::Template), "minItems": 1, "maxItems": MAX_PHONE_COLUMNS },
+                shape_schema(ValueShape::Template),
+                {
+                    "type": "array",
+                    "items": shape_schema(ValueShape::Template),
+                    "minItems": 1,
+                    "maxItems": MAX_PHONE_COLUMNS,
+                },
             ] } },
-            "additionalProperties": self::shape_schema(ValueShape::Template),
+            "additionalProperties": shape_schema(ValueShape::Template),
         })),
         ValueShape::Headers => into_object(json!({
             "type": ["object", "null"],
-            "additionalProperties": { "anyOf": [self::shape_schema(ValueShape::Template), self::shape_schema(ValueShape::Secret)] },
+            "additionalProperties": { "anyOf": [shape_schema(ValueShape::Template), shape_schema(ValueShape::Secret)] },
         })),
         ValueShape::Words(words) => {
-            let item = self::shape_schema(ValueShape::OneOf(words));
+            let item = shape_schema(ValueShape::OneOf(words));
             into_object(json!({ "anyOf": [item, { "type": "array", "items": item, "minItems": 1 }] }))
         }
-        ValueShape::Each(of) => {
-            into_object(json!({ "type": ["object", "null"], "additionalProperties": self::shape_schema(of.shape) }))
+        ValueShape::Each(item) => {
+            into_object(json!({ "type": ["object", "null"], "additionalProperties": shape_schema(item.shape) }))
         }
         ValueShape::Or { alone, keys } => {
-            into_object(json!({ "anyOf": [self::shape_schema(alone.shape), map_schema(keys)] }))
+            into_object(json!({ "anyOf": [shape_schema(alone.shape), map_schema(keys)] }))
         }
         ValueShape::Counts => {
-            let item = self::shape_schema(ValueShape::Integer { least: 1, most: u32::MAX });
+            let item = shape_schema(ValueShape::Integer { least: 1, most: u32::MAX });
             into_object(json!({ "anyOf": [item, { "type": "array", "items": item, "minItems": 1 }] }))
         }
         ValueShape::Properties => into_object(json!({ "type": ["object", "null"] })),
-        ValueShape::List { of, least, most } => {
-            into_object(json!({ "type": "array", "items": property_schema(of), "minItems": least, "maxItems": most }))
+        ValueShape::List { item, least, most } => {
+            into_object(json!({ "type": "array", "items": property_schema(item), "minItems": least, "maxItems": most }))
         }
         ValueShape::Channels => channels_schema(),
         ValueShape::Secrets => {
-            let item = self::shape_schema(ValueShape::Secret);
+            let item = shape_schema(ValueShape::Secret);
             into_object(json!({ "anyOf": [item, { "type": "array", "items": item, "minItems": 1 }] }))
         }
         ValueShape::Secret => into_object(json!({
@@ -169,11 +174,11 @@ fn channels_schema() -> Map<String, Value> {
     let mut item = map_schema(CHANNELS);
     item.insert("minProperties".into(), json!(1));
     item.insert("maxProperties".into(), json!(1));
-    let may_be_bare = |key: &&KeySpec| match key.shape {
+    let can_be_bare = |key: &&KeySpec| match key.shape {
         ValueShape::Map(keys) => has_only_optional_keys(keys),
         _ => true,
     };
-    let bare: Vec<&str> = CHANNELS.iter().filter(may_be_bare).map(|key| key.name).collect();
+    let bare: Vec<&str> = CHANNELS.iter().filter(can_be_bare).map(|key| key.name).collect();
     into_object(json!({ "type": "array", "minItems": 1, "items": { "anyOf": [item, { "enum": bare }] } }))
 }
 

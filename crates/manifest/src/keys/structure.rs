@@ -26,10 +26,10 @@ pub(crate) fn check_map(node: &Node, owner: &str, keys: &'static [KeySpec], repo
             Some(key) => check_value(key, entry, report),
             None if let Some((name, value)) = split_stuck_value(&entry.key, keys) => {
                 let finding = Finding::new(&rules::YAML_SYNTAX, format!("missing space after `{name}:`"));
-                let colon = entry.key_span.start + name.len() + 1;
-                let fix = Fix::replace("add a space after the colon", colon..colon, " ");
-                let is_clear = is_plain_key(entry, report) && !entries.iter().any(|other| other.key == name);
-                let fix = Some(fix).filter(|_| is_clear && !value.starts_with('/'));
+                let after_colon = entry.key_span.start + name.len() + 1;
+                let fix = Fix::replace("add a space after the colon", after_colon..after_colon, " ");
+                let is_unambiguous = is_plain_key(entry, report) && !entries.iter().any(|other| other.key == name);
+                let fix = Some(fix).filter(|_| is_unambiguous && !value.starts_with('/'));
                 report.add(&entry.key_span, finding.help(format!("write `{name}: {value}`")).fix(fix));
             }
             None => {
@@ -70,10 +70,10 @@ fn split_stuck_value<'w>(word: &'w str, keys: &'static [KeySpec]) -> Option<(&'s
     find_key(keys, name).filter(|_| !value.is_empty()).map(|key| (key.name, value))
 }
 
-/// The name of a map in findings.
+/// A map as findings call it.
 struct MapOwner<'a> {
     name: &'a str,
-    /// The location of its name.
+    /// The location of the map's name.
     span: &'a Range<usize>,
 }
 
@@ -97,18 +97,18 @@ fn report_missing_keys(node: &Node, owner: &MapOwner<'_>, keys: &'static [KeySpe
         report.add(owner.span, finding.help(format!("add a line such as `{}`{place}", key.format_example())));
     }
     let choices: Vec<&KeySpec> = keys.iter().filter(|key| key.presence == KeyPresence::Choice).collect();
-    let mut chosen = choices.iter().filter(|key| is_there(key));
-    match (choices.first(), chosen.next(), chosen.next()) {
+    let mut chosen_keys = choices.iter().filter(|key| is_there(key));
+    match (choices.first(), chosen_keys.next(), chosen_keys.next()) {
         (Some(first), None, _) => {
             let finding = Finding::new(&rules::MISSING_KEY, format!("{} needs `{}`", owner.name, first.name));
             let others = join_alternatives(choices[1..].iter().map(|key| key.name));
             let help = format!("add `{}`, or use {others}", first.format_example());
             report.add(owner.span, finding.help(help));
         }
-        (_, Some(one), Some(other)) => {
+        (_, Some(chosen), Some(other)) => {
             let place =
                 entries.iter().find(|entry| entry.key == other.name).map_or(owner.span, |entry| &entry.key_span);
-            let message = format!("{} has both `{}` and `{}`", owner.name, one.name, other.name);
+            let message = format!("{} has both `{}` and `{}`", owner.name, chosen.name, other.name);
             report.add(place, Finding::new(&rules::ONE_OF_TWO, message).help("keep one of them"));
         }
         _ => {}
@@ -133,18 +133,20 @@ pub(crate) fn check_root(node: &Node, owner: &str, report: &mut FindingCollector
     );
 }
 
+/// Checks the value of a key against the shape of the key.
 pub(super) fn check_value(key: &KeySpec, entry: &MapEntry, report: &mut FindingCollector) {
     let node = &entry.value;
     match (key.shape, &node.content) {
         (ValueShape::Map(keys), _) if node.as_entries().is_some() => check_complete_map(entry, keys, report),
         (ValueShape::Message, NodeContent::Map(_)) if report_bare_texts(entry, report) => {}
-        (ValueShape::Each(of), NodeContent::List(items)) if report_listed_names(of, entry, items, report) => {}
+        (ValueShape::Each(item_spec), NodeContent::List(items))
+            if report_listed_names(item_spec, entry, items, report) => {}
         // `{name}` is a text in braces rather than a map: its keys have no values.
         (ValueShape::Message, NodeContent::Map(entries)) if !entries.iter().all(|inner| inner.value.is_null()) => {
             check_complete_map(entry, TEXT_FILE, report)
         }
-        (ValueShape::Each(of), _) if node.as_entries().is_some() => {
-            node.as_entries().unwrap_or_default().iter().for_each(|entry| check_value(of, entry, report));
+        (ValueShape::Each(item_spec), _) if node.as_entries().is_some() => {
+            node.as_entries().unwrap_or_default().iter().for_each(|entry| check_value(item_spec, entry, report));
         }
         (ValueShape::Or { keys, .. }, NodeContent::Map(_)) => check_complete_map(entry, keys, report),
         (ValueShape::Or { alone, .. }, NodeContent::Scalar(_)) => {
@@ -192,7 +194,7 @@ pub(super) fn check_value(key: &KeySpec, entry: &MapEntry, report: &mut FindingC
             );
         }
         (ValueShape::Channels, NodeContent::Map(entries)) => list_checks::report_missing_dashes(entry, entries, report),
-        (ValueShape::List { of, least, most }, NodeContent::List(items)) => {
+        (ValueShape::List { item: item_spec, least, most }, NodeContent::List(items)) => {
             if !(least..=most).contains(&items.len()) {
                 let items_there = format_count(items.len() as u64, "item");
                 let message = format!("`{}` has {items_there}, but must have {least} to {most}", entry.key);
@@ -201,7 +203,7 @@ pub(super) fn check_value(key: &KeySpec, entry: &MapEntry, report: &mut FindingC
             }
             for item in items {
                 let item = MapEntry { key: key.name.into(), key_span: head_span(item), value: item.clone() };
-                check_value(of, &item, report);
+                check_value(item_spec, &item, report);
             }
         }
         (ValueShape::Secret, _) => check_secret(key, entry, report),
@@ -215,7 +217,7 @@ pub(super) fn check_value(key: &KeySpec, entry: &MapEntry, report: &mut FindingC
             let finding = Finding::new(&rules::EMPTY_VALUE, format!("`{}` has no value", entry.key));
             report.add(&entry.key_span, finding.help(advice::advise_missing_value(key, &entry.key)));
         }
-        (shape, NodeContent::Scalar(scalar)) if !is_collection(shape) => self::check_scalar(key, entry, scalar, report),
+        (shape, NodeContent::Scalar(scalar)) if !is_collection(shape) => check_scalar(key, entry, scalar, report),
         _ => report_wrong_type(key, entry, report),
     }
 }
@@ -340,8 +342,8 @@ fn fix_value(key: &KeySpec, entry: &MapEntry, scalar: &Scalar, report: &FindingC
     Some(Fix::replace(format!("write `{word}`"), span.clone(), word))
 }
 
-/// The fix that removes typographic quotes around a number or a word, because they cannot be part of the value. In a
-/// text, they might be intended.
+/// The fix that removes typographic quotes around a number or a word. The quotes cannot be part of such a value, but in
+/// a text, they might be intended.
 fn strip_quotes(
     key: &KeySpec,
     entry: &MapEntry,
@@ -423,7 +425,7 @@ fn describe_shape(shape: ValueShape) -> String {
         ValueShape::OneOf(words) | ValueShape::Words(words) => join_alternatives(words.iter().copied()),
         ValueShape::Map(_) | ValueShape::Properties => "a map".into(),
         ValueShape::Texts | ValueShape::Columns | ValueShape::Headers => "a map from names to text values".into(),
-        ValueShape::Each(of) => format!("a map of names, each with {}", describe_shape(of.shape)),
+        ValueShape::Each(item_spec) => format!("a map of names, each with {}", describe_shape(item_spec.shape)),
         ValueShape::Or { alone, .. } => format!("{}, or a map", describe_shape(alone.shape)),
         ValueShape::List { .. } => "a list".into(),
         ValueShape::Channels => "a list of channels".into(),
@@ -431,7 +433,7 @@ fn describe_shape(shape: ValueShape) -> String {
     }
 }
 
-/// Checks prices by country. They must include a price for all other countries.
+/// Checks prices by country, which must include a price for all other countries.
 fn check_country_prices(key: &KeySpec, entry: &MapEntry, prices: &[MapEntry], report: &mut FindingCollector) {
     for price in prices {
         if price.key != OTHER_COUNTRIES
@@ -521,7 +523,7 @@ fn check_headers(node: &Node, report: &mut FindingCollector) {
 }
 
 fn check_texts(node: &Node, report: &mut FindingCollector) {
-    node.as_entries().unwrap_or_default().iter().for_each(|entry| self::check_text(entry, report));
+    node.as_entries().unwrap_or_default().iter().for_each(|entry| check_text(entry, report));
 }
 
 pub(super) fn check_text(entry: &MapEntry, report: &mut FindingCollector) {

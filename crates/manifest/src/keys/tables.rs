@@ -73,7 +73,7 @@ pub(crate) static CAMPAIGN: &[KeySpec] = &[
         .with_doc("Small lookup tables for templates: `{{ stores[city].address }}`."),
     KeySpec::new(
         "tests",
-        ValueShape::List { of: &TEST, least: 1, most: MAX_TESTS },
+        ValueShape::List { item: &TEST, least: 1, most: MAX_TESTS },
         "[ { name: a gold customer, given: { plan: gold }, expect: { channels: [sms] } } ]",
     )
     .with_doc("Tests: what must be true for made-up recipients, or for random rows of the list."),
@@ -82,7 +82,7 @@ pub(crate) static CAMPAIGN: &[KeySpec] = &[
 ];
 
 /// A list of countries.
-const COUNTRIES: ValueShape = ValueShape::List { of: &COUNTRY, least: 1, most: 300 };
+const COUNTRIES: ValueShape = ValueShape::List { item: &COUNTRY, least: 1, most: 300 };
 
 static COUNTRY: KeySpec =
     KeySpec::new("country", ValueShape::Line, "UA").with_doc("The ISO 3166 code of a country, such as UA.");
@@ -157,7 +157,7 @@ pub(crate) static CONSENT: &[KeySpec] = &[
         .with_doc("The header of the column in `file` that contains the numbers. Detected by default."),
     KeySpec::new("region", ValueShape::Line, "UA")
         .with_doc("The country of the national numbers in `file`. Defaults to the `region` of the recipients."),
-    KeySpec::new("is", ValueShape::List { of: &CONSENT_WORD, least: 1, most: 50 }, "[так, yes, \"1\"]")
+    KeySpec::new("is", ValueShape::List { item: &CONSENT_WORD, least: 1, most: 50 }, "[так, yes, \"1\"]")
         .with_doc("The answers in `column` that mean consent. Case does not matter.")
         .default("[yes, true, 1, так, да]"),
     KeySpec::new("at", ValueShape::Line, "Consent date")
@@ -195,7 +195,7 @@ static RECIPIENTS: &[KeySpec] = &[
     KeySpec::new("empty", ValueShape::OneOf(&["refuse", "ok"]), "refuse")
         .with_doc("What to do if the list is empty: `ok` exits with code 0 and sends nothing.")
         .default("refuse"),
-    KeySpec::new("suppress", ValueShape::List { of: &SUPPRESS, least: 0, most: 100 }, "[stop-list.csv]")
+    KeySpec::new("suppress", ValueShape::List { item: &SUPPRESS, least: 0, most: 100 }, "[stop-list.csv]")
         .with_doc("Additional suppression lists, in the same formats as the list of recipients. They are read again \
             each time a run starts or resumes."),
     KeySpec::new("consent", ValueShape::Map(CONSENT), "{ column: Consent, at: Consent date }")
@@ -219,10 +219,14 @@ static RECIPIENTS: &[KeySpec] = &[
         .mark_choice(),
     KeySpec::new("headers", ValueShape::Headers, "{ Authorization: { env: CRM_TOKEN } }")
         .with_doc("HTTP headers for the request to `url`. Write a secret as `{ env: NAME }` or `{ file: PATH }`."),
-    KeySpec::new("command", ValueShape::List { of: &WORD, least: 1, most: 100 }, "[bq, query, --format=csv, \"select …\"]")
-        .with_doc("A program and its arguments. When a run starts, the list is read from the program's output \
-                   instead of a file. The program does not run in a shell.")
-        .mark_choice(),
+    KeySpec::new(
+        "command",
+        ValueShape::List { item: &WORD, least: 1, most: 100 },
+        "[bq, query, --format=csv, \"select …\"]",
+    )
+    .with_doc("A program and its arguments. When a run starts, the list is read from the program's output \
+               instead of a file. The program does not run in a shell.")
+    .mark_choice(),
     KeySpec::new("sql", ValueShape::Template, "select phone, name from people where since < :today")
         .with_doc("When a run starts, gets the list with this query instead of reading a file. `from` specifies the \
                    database, and `:today` stands for the date.")
@@ -287,7 +291,7 @@ pub(crate) static WINDOW: &[KeySpec] = &[
         .mark_required(),
     KeySpec::new("days", ValueShape::Line, "mon-fri")
         .with_doc("The days of the week, such as `mon-fri` or `mon, wed`. Defaults to every day."),
-    KeySpec::new("except", ValueShape::List { of: &DATE, least: 1, most: 400 }, "[2026-12-25]")
+    KeySpec::new("except", ValueShape::List { item: &DATE, least: 1, most: 400 }, "[2026-12-25]")
         .with_doc("Dates on which no messages are sent."),
     KeySpec::new("zone", ValueShape::Line, "recipient")
         .with_doc(
@@ -334,7 +338,7 @@ static WORD: KeySpec =
 
 /// The keys of `notify`.
 pub(super) static NOTIFY: &[KeySpec] = &[
-    KeySpec::new("when", ValueShape::List { of: &NOTIFY_EVENT, least: 1, most: 6 }, "[stopped, doubt]")
+    KeySpec::new("when", ValueShape::List { item: &NOTIFY_EVENT, least: 1, most: 6 }, "[stopped, doubt]")
         .with_doc(
             "Which events to notify about: `finished`, `stopped` and `doubt` for runs; `skipped`, `waiting` and \
              `changed` for schedules.",
@@ -350,7 +354,7 @@ pub(super) static NOTIFY: &[KeySpec] = &[
     KeySpec::new("local", ValueShape::Bool, "true")
         .with_doc("Allows a URL on this machine or its local network, and plain http.")
         .default("false"),
-    KeySpec::new("command", ValueShape::List { of: &WORD, least: 1, most: 50 }, "[notify-send, \"{{ text }}\"]")
+    KeySpec::new("command", ValueShape::List { item: &WORD, least: 1, most: 50 }, "[notify-send, \"{{ text }}\"]")
         .with_doc(
             "A program to start instead of posting to a URL. The program does not run in a shell. Its arguments are \
             templates, like `body`.",
@@ -436,6 +440,7 @@ pub(super) static PRICES: &[KeySpec] = &{
     prices
 };
 
+/// The keys of each channel, in the order of [`Channel::ALL`]. Unused elements are [`NO_KEY`].
 static KEYS: [[KeySpec; MAX_KEYS]; CHANNELS_COUNT] = {
     let mut channels = [[NO_KEY; MAX_KEYS]; CHANNELS_COUNT];
     let mut at = 0;
@@ -478,7 +483,7 @@ const fn field_shape(kind: FieldKind) -> ValueShape {
         FieldKind::Seconds { least, most } => ValueShape::Seconds { least, most },
         FieldKind::Number { least, most } => ValueShape::Integer { least, most },
         FieldKind::Flag => ValueShape::Bool,
-        FieldKind::Cards { least, most } => ValueShape::List { of: &CARD, least, most },
+        FieldKind::Cards { least, most } => ValueShape::List { item: &CARD, least, most },
         FieldKind::Extra => ValueShape::Properties,
     }
 }
@@ -503,16 +508,16 @@ pub(crate) static PROFILE: &[KeySpec] = &[
         "The countries that you usually send to, as ISO 3166 codes. Recipients outside these countries are reported \
          before a run.",
     ),
-    KeySpec::new("trust_status", ValueShape::List { of: &HTTP_STATUS, least: 0, most: 200 }, "[429, 503]").with_doc(
+    KeySpec::new("trust_status", ValueShape::List { item: &HTTP_STATUS, least: 0, most: 200 }, "[429, 503]").with_doc(
         "HTTP statuses that mean \"not processed\", as confirmed by the provider. Messages in requests with such a \
          status are retried. After any other error status, messages are in doubt and are not retried.",
     ),
-    KeySpec::new("fatal_errors", ValueShape::List { of: &ERROR_TEXT, least: 0, most: 100 }, "[Not enough money]")
+    KeySpec::new("fatal_errors", ValueShape::List { item: &ERROR_TEXT, least: 0, most: 100 }, "[Not enough money]")
         .with_doc("Errors that stop a run as soon as a single message is rejected with one of them.")
         .default("[Not enough money]"),
     KeySpec::new(
         "opt_out_errors",
-        ValueShape::List { of: &ERROR_TEXT, least: 0, most: 100 },
+        ValueShape::List { item: &ERROR_TEXT, least: 0, most: 100 },
         "[Number is in stop list]",
     )
     .with_doc(
@@ -527,7 +532,7 @@ pub(crate) static PROFILE: &[KeySpec] = &[
              `else` for all others.",
     ),
     KeySpec::new("currency", ValueShape::Line, "UAH").with_doc("The currency of the prices."),
-    KeySpec::new("sender_verified", ValueShape::List { of: &SENDER_STATUS, least: 1, most: 20 }, "[Checked]")
+    KeySpec::new("sender_verified", ValueShape::List { item: &SENDER_STATUS, least: 1, most: 20 }, "[Checked]")
         .with_doc("The statuses that mark a sender name as verified.")
         .default("[Checked]"),
     KeySpec::new(
@@ -570,7 +575,7 @@ static POLICY: &[KeySpec] = &[
     ),
     KeySpec::new("countries", COUNTRIES, "[UA, PL]")
         .with_doc("The countries that messages may reach, as ISO 3166 codes. A campaign can only narrow this list."),
-    KeySpec::new("suppress", ValueShape::List { of: &SUPPRESS, least: 0, most: 100 }, "[stop.csv]")
+    KeySpec::new("suppress", ValueShape::List { item: &SUPPRESS, least: 0, most: 100 }, "[stop.csv]")
         .with_doc("Suppression lists for every campaign that uses this profile. Paths are relative to this file."),
     KeySpec::new("mandatory", ValueShape::OneOf(&["never"]), "never")
         .with_doc("Forbids campaigns with `mandatory: true`, so that every message respects opt-outs."),

@@ -14,7 +14,7 @@ use crate::campaign_paths::{UnsavedTexts, parent_folder};
 use campaign_core::domain::CountrySet;
 use campaign_core::finding::{Finding, Severity, SourceText, did_you_mean, join_names, rules};
 
-/// The profiles that were found.
+/// The profiles of a gateways file.
 #[derive(Clone, Debug, Default)]
 pub struct Gateways {
     pub(super) profiles: Vec<Profile>,
@@ -175,7 +175,7 @@ impl NewProfile {
     }
 }
 
-/// Appends a profile to the text of a file; also returns the profile as it will be read.
+/// Appends a profile to the text of a file. Returns the new text, and the profile as it will be read from the text.
 ///
 /// # Errors
 /// If the profile already exists or is invalid, or the form of the file does not allow adding one.
@@ -184,8 +184,8 @@ pub fn append_profile(path: &Path, text: &str, new: &NewProfile) -> Result<(Stri
         let (gateways, _) = read_profiles(&SourceText::new(path, text));
         gateways.profile_names().map(str::to_owned).collect::<Vec<_>>()
     };
-    let (before, file, name) = (list_names(text), path.display(), &new.name);
-    if before.contains(name) {
+    let (old_names, file, name) = (list_names(text), path.display(), &new.name);
+    if old_names.contains(name) {
         let finding = Finding::new(&rules::PROFILE_NAME, format!("`{file}` already has a profile `{name}`"));
         return Err(vec![finding.help("edit the existing profile, or choose another name")]);
     }
@@ -198,10 +198,12 @@ pub fn append_profile(path: &Path, text: &str, new: &NewProfile) -> Result<(Stri
     };
     let added = format!("{text}{separator}{}", new.to_yaml());
     let (gateways, findings) = read_profiles(&SourceText::new(path, added.as_str()));
-    let after = list_names(&added);
+    let new_names = list_names(&added);
     let profile = gateways.find_profile(name).cloned();
     match profile {
-        Ok(profile) if !findings.iter().any(Finding::is_error) && before.iter().all(|name| after.contains(name)) => {
+        Ok(profile)
+            if !findings.iter().any(Finding::is_error) && old_names.iter().all(|name| new_names.contains(name)) =>
+        {
             Ok((added, profile))
         }
         Err(errors) if errors.iter().all(|finding| *finding.rule != rules::UNKNOWN_GATEWAY) => Err(errors),
@@ -241,7 +243,7 @@ mod tests {
             "local:\n  base_url: http://127.0.0.1:1\n  api_key: { env: KEY }   # why\n# production:\n#   base_url: x\n",
             "broken:\n  base_url: 5\n",
         ] {
-            let (text, profile) = append_to(before).unwrap_or_else(|found| panic!("{before}: {found:?}"));
+            let (text, profile) = append_to(before).unwrap_or_else(|findings| panic!("{before}: {findings:?}"));
             assert!(text.starts_with(before) && text.ends_with("  rate: 10/s\n"), "{text}");
             assert_eq!((profile.name.as_str(), profile.base_url.as_str()), ("production", "https://gateway.example"));
             assert_eq!(profile.api_key, SecretSource::Env("KEY".into()));
@@ -264,12 +266,13 @@ mod tests {
             ("- a\n", "cannot add a profile"),
             ("local: \"open\n", "cannot add a profile"),
         ] {
-            let found = append_to(before).unwrap_err();
-            assert!(found.iter().any(|finding| finding.message.contains(message)), "{before}: {found:?}");
+            let findings = append_to(before).unwrap_err();
+            assert!(findings.iter().any(|finding| finding.message.contains(message)), "{before}: {findings:?}");
         }
-        let found = append_profile(Path::new("g.yaml"), "", &new_profile("sandbox", SecretSource::Env("KEY".into())))
-            .unwrap_err();
-        assert_eq!(found[0].rule, "reserved-name");
+        let findings =
+            append_profile(Path::new("g.yaml"), "", &new_profile("sandbox", SecretSource::Env("KEY".into())))
+                .unwrap_err();
+        assert_eq!(findings[0].rule, "reserved-name");
     }
 
     proptest! {

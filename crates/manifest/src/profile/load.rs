@@ -26,8 +26,8 @@ const ADD_PROFILE: &str =
 /// Reads the profiles; empty if the search finds no file.
 pub fn load_gateways(search: &GatewaySearch) -> LoadedFile<Gateways> {
     let candidates = search.candidate_files();
-    let found = search.explicit.clone().or_else(|| candidates.iter().find(|path| path.exists()).cloned());
-    let Some(file) = found else {
+    let file = search.explicit.clone().or_else(|| candidates.iter().find(|path| path.exists()).cloned());
+    let Some(file) = file else {
         return LoadedFile::new(Some(Gateways { searched: candidates, ..Gateways::default() }), Vec::new());
     };
     let source = match read_source(&CampaignPath::in_editor(&file, &search.unsaved), "the gateways file") {
@@ -40,6 +40,8 @@ pub fn load_gateways(search: &GatewaySearch) -> LoadedFile<Gateways> {
     LoadedFile::new(Some(gateways), findings)
 }
 
+/// Reads the profiles of a gateways file. The second value contains the findings about the file as a whole; findings
+/// about a profile are kept with the profiles.
 pub(super) fn read_profiles(source: &SourceText) -> (Gateways, Vec<Finding>) {
     let mut gateways = Gateways::default();
     // The tree is built from the original text; findings show the text without keys.
@@ -61,9 +63,9 @@ pub(super) fn read_profiles(source: &SourceText) -> (Gateways, Vec<Finding>) {
     };
     for entry in entries {
         let mut profile_report = FindingCollector::new(&report.source);
-        let read = read_profile(entry, &CampaignPaths::new(source.path(), PathScope::Anywhere), &mut profile_report);
+        let profile = read_profile(entry, &CampaignPaths::new(source.path(), PathScope::Anywhere), &mut profile_report);
         let findings = profile_report.into_findings();
-        match read.filter(|_| !findings.iter().any(Finding::is_error)) {
+        match profile.filter(|_| !findings.iter().any(Finding::is_error)) {
             Some(profile) => {
                 gateways.profiles.push(profile);
                 gateways.warnings.extend(findings);
@@ -88,7 +90,7 @@ fn read_profile(entry: &MapEntry, paths: &CampaignPaths, report: &mut FindingCol
     let proxy = read_proxy(section, report);
     let api_key = section.find_value("api_key").and_then(|value| read_secret_source(value, "api_key", paths, report));
     let base_url = base_url?;
-    refuse_proxy_to_loopback(section, &base_url, async_url.as_ref(), report);
+    report_remote_proxy(section, &base_url, async_url.as_ref(), report);
     let is_loopback = base_url.is_loopback() && async_url.as_ref().is_none_or(EndpointUrl::is_loopback);
     let account = section.text("account").map_or_else(|| base_url.host_and_port(), str::to_owned);
     let read_texts = |key| section.list_items(key).into_iter().map(str::to_owned).collect();
@@ -164,9 +166,9 @@ fn read_proxy(section: ConfigSection<'_>, report: &mut FindingCollector) -> Opti
     Some(text.to_owned())
 }
 
-/// Refuses a proxy on another machine for a loopback address: messages would leave this machine although they count as
+/// Reports a proxy on another machine for a loopback address. Messages would leave this machine although they count as
 /// local.
-fn refuse_proxy_to_loopback(
+fn report_remote_proxy(
     section: ConfigSection<'_>,
     base_url: &EndpointUrl,
     async_url: Option<&EndpointUrl>,
@@ -280,7 +282,7 @@ fn read_abroad_limit(section: ConfigSection<'_>, report: &mut FindingCollector) 
 
 /// The sending window. `Some(None)` if the policy has none; `None` if it is invalid, which was reported.
 pub(super) fn read_window(policy: ConfigSection<'_>, report: &mut FindingCollector) -> Option<Option<SendingWindow>> {
-    window::read_window(policy, ColumnSupport::Unknown, report)
+    window::read_window(policy, ColumnSupport::Forbidden, report)
 }
 
 /// The files of opted-out numbers, relative to gateways.yaml.
@@ -291,11 +293,11 @@ pub(super) fn read_suppress_files(
 ) -> Vec<SuppressionFile> {
     let read_region = |section: ConfigSection<'_>| {
         let (code, span) = section.typed_text("region")?;
-        let refuse = |error: ParseRegionError| {
+        let report_unknown = |error: ParseRegionError| {
             let finding = Finding::new(&rules::UNKNOWN_REGION, format!("unknown region `{code}`"));
             report.add(span, finding.help(error.suggest_fix()));
         };
-        code.parse().map_err(refuse).ok()
+        code.parse().map_err(report_unknown).ok()
     };
     read_suppression_files(policy, "policy", |name, _| paths.resolve_path(name).ok(), read_region)
 }

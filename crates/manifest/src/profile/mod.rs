@@ -114,8 +114,8 @@ impl Profile {
     /// The maximum number of operations in an envelope: what the gateway accepts or what the rate allows in one second,
     /// whichever is less.
     pub fn max_envelope_size(&self) -> usize {
-        let second = self.rate.per_second().map_or(usize::MAX, |rate| (rate as usize).max(1));
-        second.min(self.batch_limit.get() as usize)
+        let per_second_limit = self.rate.per_second().map_or(usize::MAX, |rate| (rate as usize).max(1));
+        per_second_limit.min(self.batch_limit.get() as usize)
     }
 
     /// Whether all requests stay on this machine.

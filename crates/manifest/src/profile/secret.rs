@@ -109,7 +109,7 @@ fn is_open_to_others(_: &fs::Metadata) -> bool {
 }
 
 /// The prefix of an approver's private key, which people might write instead of the public key.
-const PRIVATE_HALF: &str = "ed25519-private:";
+const PRIVATE_KEY_PREFIX: &str = "ed25519-private:";
 
 /// Replaces everything after `api_key` and `secret` in the text of gateways.yaml, except references with `env` or
 /// `file`. An approver's private key is replaced anywhere.
@@ -119,11 +119,11 @@ pub(crate) fn conceal_keys(text: &str) -> String {
 
 /// Replaces every address under `notify` in the text of a campaign file.
 pub(crate) fn conceal_addresses(text: &str) -> String {
-    let mut is_inside = false;
+    let mut is_in_notify = false;
     conceal_lines(text, |line| {
-        let is_continued = is_inside && line.starts_with([' ', '\t', '}', '\r', '\n']);
-        is_inside = is_continued || line.contains("notify");
-        if is_inside { find_address(line) } else { None }
+        let is_continued = is_in_notify && line.starts_with([' ', '\t', '}', '\r', '\n']);
+        is_in_notify = is_continued || line.contains("notify");
+        if is_in_notify { find_address(line) } else { None }
     })
 }
 
@@ -131,20 +131,20 @@ pub(crate) fn conceal_addresses(text: &str) -> String {
 /// the next non-empty line instead. A reference to a secret is kept.
 fn conceal_lines(text: &str, mut find_start: impl FnMut(&str) -> Option<usize>) -> String {
     let mut concealed = String::with_capacity(text.len());
-    let mut expects_key = false;
+    let mut expects_secret = false;
     for line in text.split_inclusive('\n') {
-        let (open, rest) = match find_start(line) {
+        let (prefix, rest) = match find_start(line) {
             Some(at) => line.split_at(at),
-            None if expects_key && !line.trim().is_empty() => ("", line),
+            None if expects_secret && !line.trim().is_empty() => ("", line),
             None => {
                 concealed.push_str(line);
                 continue;
             }
         };
         let value = rest.trim_start_matches(['"', '\'', ' ', ':', '\t']);
-        expects_key = value.trim().is_empty();
+        expects_secret = value.trim().is_empty();
         let (gap, value) = rest.split_at(rest.len() - value.len());
-        concealed.push_str(open);
+        concealed.push_str(prefix);
         concealed.push_str(gap);
         if is_reference(value) {
             concealed.push_str(value);
@@ -157,7 +157,7 @@ fn conceal_lines(text: &str, mut find_start: impl FnMut(&str) -> Option<usize>) 
 
 /// The end of `api_key`, `secret` or the prefix of a private key in a line, whichever comes first; `None` in a comment.
 fn find_key(line: &str) -> Option<usize> {
-    let ends = [find_end("api_key", line), find_key_end("secret", line), find_end(PRIVATE_HALF, line)];
+    let ends = [find_end("api_key", line), find_key_end("secret", line), find_end(PRIVATE_KEY_PREFIX, line)];
     ends.into_iter().flatten().min().filter(|_| !line.trim_start().starts_with('#'))
 }
 

@@ -19,7 +19,7 @@ use campaign_core::finding::{Finding, join_alternatives, join_names, rules};
 /// The maximum length of the name of a variant or a group, in characters.
 const MAX_NAME_LENGTH: usize = 64;
 
-/// A channel of the list with its keys.
+/// A channel in the `channels` list, with its keys.
 pub(super) struct ChannelEntry<'n> {
     /// The path of the channel's keys, such as `channels[0].sms`.
     pub(super) path: String,
@@ -59,7 +59,7 @@ impl Resolver<'_> {
     /// The content of the `channels` in `map`. The path `prefix` of the map is empty or ends with a dot. `None` if the
     /// map has no `channels`.
     ///
-    /// Unusable parts are reported. They are omitted or replaced with placeholders.
+    /// Unusable parts are reported, and either omitted or replaced with placeholders.
     pub(super) fn resolve_content(
         &mut self,
         root: ConfigSection<'_>,
@@ -85,9 +85,9 @@ impl Resolver<'_> {
         let kind = self.resolve_kind(root, &slots);
         let stages: Vec<_> = slots.iter().filter_map(|slot| self.resolve_stage(kind, slot)).collect();
         if let Some(kind) = kind {
-            self.refuse_uncarried_keys(OperationChoice { kind, is_explicit: root.has_value("operation") }, &slots);
-            self.refuse_differing_short_links(&slots);
-            self.refuse_collisions(kind, &slots);
+            self.report_uncarried_keys(OperationChoice { kind, is_explicit: root.has_value("operation") }, &slots);
+            self.report_differing_short_links(&slots);
+            self.report_property_collisions(kind, &slots);
         }
         self.gaps.any |= !is_complete || stages.len() < slots.len();
         let channels: Vec<Channel> = slots.iter().map(|slot| slot.channel).collect();
@@ -127,7 +127,7 @@ impl Resolver<'_> {
     }
 
     /// Reports differing values of `short_link`, because one value applies to all channels of a combined operation.
-    fn refuse_differing_short_links(&mut self, slots: &[ChannelEntry<'_>]) {
+    fn report_differing_short_links(&mut self, slots: &[ChannelEntry<'_>]) {
         let mut short_links = slots.iter().filter_map(|slot| {
             let (_, span) = slot.section.typed_text("short_link")?;
             Some((slot.section.parse_value::<bool>("short_link")?, span))
@@ -148,15 +148,15 @@ const COMMON_PROPERTIES: [&str; 4] = ["type", "id", "phone", "hook"];
 pub(super) struct OperationChoice {
     /// The kind of the operation.
     pub(super) kind: OperationKind,
-    /// Whether the author requested it.
+    /// Whether the author chose the kind with `operation`.
     pub(super) is_explicit: bool,
 }
 
 impl Resolver<'_> {
     /// Reports the keys that the operation cannot carry.
-    pub(super) fn refuse_uncarried_keys(&mut self, choice: OperationChoice, slots: &[ChannelEntry<'_>]) {
+    pub(super) fn report_uncarried_keys(&mut self, choice: OperationChoice, slots: &[ChannelEntry<'_>]) {
         let OperationChoice { kind, is_explicit } = choice;
-        let better = self.report_channel_order(choice, slots);
+        let better_kind = self.report_channel_order(choice, slots);
         let help = match kind {
             OperationKind::Pipeline if is_explicit => "remove the key, or remove `operation: pipeline`",
             OperationKind::Pipeline => {
@@ -171,7 +171,8 @@ impl Resolver<'_> {
                 else {
                     continue;
                 };
-                if better.is_some_and(|better| !matches!(field.place_in(better), WirePlace::Nowhere(_))) {
+                if better_kind.is_some_and(|better_kind| !matches!(field.place_in(better_kind), WirePlace::Nowhere(_)))
+                {
                     continue;
                 }
                 let message = match kind {
@@ -199,13 +200,13 @@ impl Resolver<'_> {
     fn report_channel_order(&mut self, choice: OperationChoice, slots: &[ChannelEntry<'_>]) -> Option<OperationKind> {
         let OperationChoice { kind: OperationKind::Pipeline, is_explicit: false } = choice else { return None };
         let channels: Vec<Channel> = slots.iter().map(|slot| slot.channel).collect();
-        let better = find_reordered_kind(&channels)?;
+        let better_kind = find_reordered_kind(&channels)?;
         let is_nowhere = |field: &ChannelField, kind| matches!(field.place_in(kind), WirePlace::Nowhere(_));
         let supported: Vec<(&str, Channel)> = slots
             .iter()
             .flat_map(|slot| slot.channel.facts().fields.iter().map(move |field| (slot, field)))
             .filter(|(slot, field)| slot.section.entry(field.key).is_some())
-            .filter(|(_, field)| is_nowhere(field, OperationKind::Pipeline) && !is_nowhere(field, better))
+            .filter(|(_, field)| is_nowhere(field, OperationKind::Pipeline) && !is_nowhere(field, better_kind))
             .map(|(slot, field)| (field.key, slot.channel))
             .collect();
         let (_, owner) = *supported.first()?;
@@ -219,7 +220,7 @@ impl Resolver<'_> {
                 join_names(before.iter().copied())
             ),
         };
-        let order: Vec<String> = better.channels().iter().map(|channel| format!("`{channel}`")).collect();
+        let order: Vec<String> = better_kind.channels().iter().map(|channel| format!("`{channel}`")).collect();
         let (first, rest) = order.split_first()?;
         let help = format!(
             "put {first} first, then {}; a channel is tried only if the previous one fails",
@@ -227,7 +228,7 @@ impl Resolver<'_> {
         );
         let place = slots.first()?.name_span;
         self.report.add(place, Finding::new(&rules::NOT_CARRIED, message).help(help));
-        Some(better)
+        Some(better_kind)
     }
 }
 
@@ -258,19 +259,20 @@ impl Resolver<'_> {
     }
 
     /// Reports extra properties that the operation already has or that two channels define.
-    pub(super) fn refuse_collisions(&mut self, kind: OperationKind, slots: &[ChannelEntry<'_>]) {
+    pub(super) fn report_property_collisions(&mut self, kind: OperationKind, slots: &[ChannelEntry<'_>]) {
         let mut properties: BTreeMap<&str, Channel> = BTreeMap::new();
         for slot in slots {
-            let known = list_known_properties(kind, slot.channel);
+            let known_properties = list_known_properties(kind, slot.channel);
             let entries = slot.section.find_value("fields").and_then(|node| node.as_entries()).unwrap_or_default();
             for entry in entries {
-                let other = properties.insert(&entry.key, slot.channel).filter(|_| kind != OperationKind::Pipeline);
+                let earlier_channel =
+                    properties.insert(&entry.key, slot.channel).filter(|_| kind != OperationKind::Pipeline);
                 // Earlier versions had no key for the unsubscribe link, so it was set under `fields`.
                 let is_legacy_property = entry.key == "unsubscribe_link" && !slot.section.has_value(&entry.key);
-                let finding = if known.contains(&entry.key.as_str()) && !is_legacy_property {
+                let finding = if known_properties.contains(&entry.key.as_str()) && !is_legacy_property {
                     Finding::new(&rules::FIELD_COLLISION, format!("`{kind}` already has a field `{}`", entry.key))
                         .help("use the channel's own keys; `fields` is only for properties that have no key")
-                } else if let Some(other) = other {
+                } else if let Some(other) = earlier_channel {
                     Finding::new(
                         &rules::FIELD_COLLISION,
                         format!("`{other}` already sets the property `{}` of `{kind}`", entry.key),
@@ -392,7 +394,7 @@ impl Resolver<'_> {
     /// The cards under a key, with placeholders for missing or wrong parts.
     fn resolve_cards(&mut self, slot: &ChannelEntry<'_>, field: &ChannelField) -> Vec<Card<NamedTemplate>> {
         let cards = slot.section.find_value(field.key).and_then(|node| node.as_items()).unwrap_or_default();
-        let texts = cards.iter().enumerate().map(|(index, card)| {
+        let resolved = cards.iter().enumerate().map(|(index, card)| {
             let path = format!("{}.{}[{index}]", slot.path, field.key);
             let mut read_text = |key: &str| {
                 let entry: &MapEntry = card.find_entry(key)?;
@@ -403,7 +405,7 @@ impl Resolver<'_> {
                 [image, url, button].map(|text| self.or_placeholder(text, NamedTemplate::placeholder));
             Card { caption, image, url, button }
         });
-        texts.collect()
+        resolved.collect()
     }
 }
 
@@ -415,12 +417,12 @@ impl Resolver<'_> {
         slot: &ChannelEntry<'_>,
     ) -> Option<&'static MessageForm> {
         let facts = slot.channel.facts();
-        let named = facts.fields.iter().find(|field| matches!(field.kind, FieldKind::Form(_)))?.key;
+        let form_key = facts.fields.iter().find(|field| matches!(field.kind, FieldKind::Form(_)))?.key;
         if operation == Some(OperationKind::Pipeline) {
-            return self.check_pipeline_form(slot, named);
+            return self.check_pipeline_form(slot, form_key);
         }
         let keys: Vec<&str> = facts.form_keys().collect();
-        let typed = slot.section.typed_text(named);
+        let typed = slot.section.typed_text(form_key);
         let form = match typed {
             Some((name, _)) => facts.forms.iter().find(|form| form.name == name)?,
             None => {
@@ -434,7 +436,7 @@ impl Resolver<'_> {
             let (message, help) = match typed {
                 Some(_) => (
                     format!("a {title} message of type `{name}` needs `{key}`"),
-                    format!("add `{key}`, or change `{named}`"),
+                    format!("add `{key}`, or change `{form_key}`"),
                 ),
                 None => {
                     let with = join_names(keys.iter().filter(|key| slot.section.has_value(key)).copied());
@@ -450,15 +452,14 @@ impl Resolver<'_> {
         for key in keys.iter().filter(|key| !form.allows_key(key)) {
             let Some(entry) = slot.section.entry(key) else { continue };
             let message = format!("a {title} message of type `{name}` cannot have `{key}`");
-            let has = join_names(form.required_keys.iter().copied());
-            let help = format!("remove the key, or change the type; type `{name}` allows {has}");
+            let allowed = join_names(form.required_keys.iter().copied());
+            let help = format!("remove the key, or change the type; type `{name}` allows {allowed}");
             self.report.add(&entry.key_span, Finding::new(&rules::VIBER_TYPE, message).help(help));
         }
         Some(form)
     }
 
-    /// Returns the first form, because a pipeline can carry no other. If the campaign names another form, that is
-    /// reported.
+    /// Returns the first form, which is the only one that a pipeline can carry. Reports another form in the campaign.
     fn check_pipeline_form(&mut self, slot: &ChannelEntry<'_>, form_key: &str) -> Option<&'static MessageForm> {
         let facts = slot.channel.facts();
         let carried = facts.forms.first()?;
@@ -484,7 +485,7 @@ impl Resolver<'_> {
         let Some(entry) = root.entry("variants").filter(|_| root.has_value("variants")) else { return Vec::new() };
         let columns = self.columns.clone();
         let Some(entries) = entry.value.as_entries() else {
-            // A value that is not a map has no shares, and is reported as a wrong type.
+            // The structure check reports a value that is not a map.
             self.gaps.any = true;
             return Vec::new();
         };
@@ -497,8 +498,8 @@ impl Resolver<'_> {
             let finding = Finding::new(&rules::NAME_CLASH, message).help("rename that column or constant");
             self.report.add(&entry.key_span, finding);
         }
-        let single = content.filter(|content| content.kind.is_single()).map(|content| content.kind.name());
-        if let Some(kind) = single {
+        let single_kind = content.filter(|content| content.kind.is_single()).map(|content| content.kind.name());
+        if let Some(kind) = single_kind {
             let finding =
                 Finding::new(&rules::STANDS_ALONE, format!("`{kind}` has no message text, so it cannot have variants"));
             self.report.add(&entry.key_span, finding.help("remove `variants`"));
@@ -540,31 +541,31 @@ impl Resolver<'_> {
     /// Reports shares whose sum is not 100 %.
     fn check_share_total(&mut self, root: ConfigSection<'_>, entry: &MapEntry, variants: &[MessageVariant]) {
         let holdout = read_holdout(root).map_or(0, |holdout| u32::from(holdout.share.hundredths()));
-        let shares = variants.iter().map(|variant| u32::from(variant.share.hundredths())).sum::<u32>() + holdout;
-        if shares != 10_000 {
+        let total = variants.iter().map(|variant| u32::from(variant.share.hundredths())).sum::<u32>() + holdout;
+        if total != u32::from(Percentage::WHOLE.hundredths()) {
             let with = if holdout == 0 { "" } else { " and `holdout`" };
-            let message =
-                format!("the shares of the variants{with} add up to {}%, not 100%", f64::from(shares) / 100.0);
+            let message = format!("the shares of the variants{with} add up to {}%, not 100%", f64::from(total) / 100.0);
             let help = "change the shares so that they add up to 100%; use `holdout` for recipients who get no \
                 message";
             self.report.add(&entry.key_span, Finding::new(&rules::SHARES, message).help(help));
         }
     }
 
-    /// The holdout group.
+    /// The holdout group. `None` if the key is missing or invalid, or if its share is 0 %.
     pub(super) fn resolve_holdout(&mut self, root: ConfigSection<'_>) -> Option<Holdout> {
         let (entry, holdout) = (root.entry("holdout")?, read_holdout(root)?);
         if let Some(group) = &holdout.group {
             self.check_group_name(group, &entry.value.span, "a group")?;
         }
-        if holdout.share.hundredths() == 10_000 {
+        if holdout.share == Percentage::WHOLE {
             let finding =
                 Finding::new(&rules::SHARES, "`holdout` includes all recipients, so no messages would be sent");
             self.report.add(&entry.key_span, finding.help("write a smaller share, such as `10%`"));
         }
-        Some(holdout).filter(|holdout| holdout.share.hundredths() > 0)
+        Some(holdout).filter(|holdout| holdout.share > Percentage::NONE)
     }
 
+    /// Returns the name of a variant or a group if it is valid. Reports any other name; `noun` says what it names.
     fn check_group_name(&mut self, name: &str, span: &Range<usize>, noun: &str) -> Option<String> {
         let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
         if !name.is_empty() && name.chars().all(fits) && name.chars().count() <= MAX_NAME_LENGTH {

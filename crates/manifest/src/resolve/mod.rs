@@ -1,7 +1,7 @@
 //! Conversion of a campaign file into a valid campaign: defaults, names, paths and the rules of the contract.
 //!
-//! `recipients` resolves the list, `content` the channels and variants, `texts` the texts, and `timing` all keys about
-//! times; this file resolves the rest and assembles the campaign.
+//! `recipients` resolves the list, `content` the channels and variants, `texts` the texts, and `timing` all keys for
+//! dates and times. This file resolves the rest and assembles the campaign.
 
 mod content;
 mod recipients;
@@ -60,7 +60,7 @@ pub fn load_campaign_within(path: &Path, day: CampaignDay, scope: PathScope) -> 
         Resolver { report, paths: paths.clone(), folders, columns, files, day, today, gaps }
             .resolve_campaign(path, root)
     });
-    // Each gap comes with an error; if one did not, the campaign still must not be sent.
+    // Every gap should have been reported as an error. Even if one was not, the campaign must not be sent.
     if let Some(campaign) = loaded.value.take_if(|campaign: &mut Campaign| campaign.gaps.any) {
         loaded.draft = Some(campaign);
     }
@@ -73,13 +73,13 @@ struct Resolver<'r> {
     /// The paths in the campaign.
     paths: CampaignPaths,
     folders: TextFolders,
-    /// The columns' names in texts with their headers, as far as the campaign defines them.
+    /// The names that texts use for columns, each with the column's header, if the campaign defines them.
     columns: Vec<(String, String)>,
     /// The text files that were read, by their names in texts.
     files: BTreeMap<String, SourceText>,
     /// The day for which the campaign is read.
     day: CampaignDay,
-    /// The date of the day.
+    /// The date of `day` in the campaign's time zone.
     today: Date,
     /// The placeholders for missing or wrong parts.
     gaps: Gaps,
@@ -112,10 +112,10 @@ impl Resolver<'_> {
         self.check_schedule_source(root, source.as_ref());
         let format = self.resolve_list_format(recipients);
         let suppress = self.resolve_suppress_files(recipients);
-        self.refuse_own_list(recipients, source.as_ref());
+        self.report_suppressed_list(recipients, source.as_ref());
         let consent = self.resolve_consent(recipients);
         let results = self.resolve_results(root, name.as_deref());
-        self.refuse_resending(
+        self.report_unsafe_resending(
             root,
             content.iter().chain(variants.iter().filter_map(|variant| variant.content.as_ref())),
         );
@@ -292,7 +292,7 @@ impl Resolver<'_> {
                 self.gaps.any = true;
                 continue;
             };
-            self.refuse_cut_text("vars", &entry.value);
+            self.report_cut_text("vars", &entry.value);
             if scalar.text.contains("{{") || scalar.text.contains("{%") {
                 let finding = Finding::new(
                     &rules::TEMPLATE_IN_CONSTANT,
@@ -340,7 +340,7 @@ impl Resolver<'_> {
     }
 
     /// Reports `on_in_doubt: resend_if_not_found` if sending messages in doubt again could do harm.
-    fn refuse_resending<'c>(
+    fn report_unsafe_resending<'c>(
         &mut self,
         root: ConfigSection<'_>,
         mut contents: impl Iterator<Item = &'c MessageContent<NamedTemplate>>,

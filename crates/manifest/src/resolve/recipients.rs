@@ -36,7 +36,7 @@ const STANDARD_INPUT: &str = "-";
 
 /// Headers whose values are secrets.
 const SECRET_HEADERS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "x-api-key"];
-/// Headers that can make a server answer with a part of the list, or without it.
+/// Headers that can make a server return only part of the list, or no list.
 const CONDITIONAL_HEADERS: [&str; 7] =
     ["range", "if-range", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "a-im"];
 
@@ -44,11 +44,11 @@ impl Resolver<'_> {
     /// The region whose code is under `region`. An unknown code is reported.
     pub(super) fn resolve_region(&mut self, recipients: ConfigSection<'_>) -> Option<Region> {
         let (code, span) = recipients.typed_text("region")?;
-        let refuse = |error: ParseRegionError| {
+        let report_unknown = |error: ParseRegionError| {
             let finding = Finding::new(&rules::UNKNOWN_REGION, format!("unknown region `{code}`"));
             self.report.add(span, finding.help(error.suggest_fix()));
         };
-        code.parse().map_err(refuse).ok()
+        code.parse().map_err(report_unknown).ok()
     }
 
     /// The names that templates use for columns, each with the column's header.
@@ -60,8 +60,8 @@ impl Resolver<'_> {
         let mut columns = Vec::new();
         for entry in entries {
             self.check_variable_name(&entry.key, &entry.key_span);
-            let several = entry.value.as_items().filter(|_| entry.key == PHONE_COLUMN);
-            for header in several.unwrap_or(std::slice::from_ref(&entry.value)) {
+            let headers = entry.value.as_items().filter(|_| entry.key == PHONE_COLUMN);
+            for header in headers.unwrap_or(std::slice::from_ref(&entry.value)) {
                 let Some(header) = header.as_scalar().map(|scalar| scalar.text.trim()) else { continue };
                 if header.is_empty() {
                     let finding = Finding::new(&rules::EMPTY_VALUE, format!("`{}` does not name a header", entry.key));
@@ -101,7 +101,7 @@ impl Resolver<'_> {
     pub(super) fn resolve_recipients(&mut self, section: ConfigSection<'_>) -> Option<RecipientSource> {
         let given_sources: Vec<_> = SOURCES.into_iter().filter(|(key, _)| section.has_value(key)).collect();
         if let [(source, source_keys)] = given_sources.as_slice() {
-            self.refuse_foreign_keys(section, source, source_keys);
+            self.report_foreign_keys(section, source, source_keys);
             return self.resolve_source(section, source);
         }
         // Several sources are given and the intended one is unknown, so all are checked.
@@ -123,7 +123,7 @@ impl Resolver<'_> {
     }
 
     /// Reports keys that apply only to other kinds of sources.
-    fn refuse_foreign_keys(&mut self, section: ConfigSection<'_>, source: &str, source_keys: &[&str]) {
+    fn report_foreign_keys(&mut self, section: ConfigSection<'_>, source: &str, source_keys: &[&str]) {
         for key in ["state", "headers", "from", "timeout"].into_iter().filter(|key| !source_keys.contains(key)) {
             let Some(entry) = section.entry(key) else { continue };
             let sources = SOURCES.iter().filter(|(_, keys)| keys.contains(&key)).map(|(source, _)| *source);
@@ -247,7 +247,7 @@ impl Resolver<'_> {
     }
 }
 
-/// The recipients to skip: all who have or might have a message of an earlier run, or only the ones that `state`
+/// The recipients to skip: all who have or might have a message of an earlier run, or only those that `state`
 /// selects.
 pub(super) fn read_exclude(recipients: ConfigSection<'_>) -> Option<PastRecipients> {
     let section = recipients.subsection("exclude");
@@ -313,6 +313,7 @@ const ENCODINGS: [&str; 14] = [
 impl Resolver<'_> {
     /// The files under `suppress`.
     pub(super) fn resolve_suppress_files(&mut self, recipients: ConfigSection<'_>) -> Vec<SuppressionFile> {
+        // Both closures report findings, so they share the resolver.
         let cell = std::cell::RefCell::new(self);
         let resolve_path = |name: &str, span: &Range<usize>| cell.borrow_mut().resolve_file_name(name, span);
         read_suppression_files(recipients, "recipients", resolve_path, |section| {
@@ -325,39 +326,43 @@ impl Resolver<'_> {
         let entry = recipients.entry("consent").filter(|_| recipients.has_value("consent"))?;
         let section = ConfigSection::new(Some(&entry.value), CONSENT);
         let read_header = |key| section.typed_text(key).map(|(header, _)| header.to_owned());
-        let mut refuse = |span: &Range<usize>, message: String, help: &str| {
+        let mut report_problem = |span: &Range<usize>, message: String, help: &str| {
             self.report.add(span, Finding::new(&rules::CONSENT, message).help(help));
             self.gaps.any = true;
         };
         let has_file = section.has_value("file");
         if !has_file && !section.has_value("column") {
             let help = "name the column with the answers, as in `consent: { column: Consent }`, or name a `file`";
-            refuse(&entry.key_span, "`consent` does not say where consent is recorded".to_owned(), help);
+            report_problem(&entry.key_span, "`consent` does not say where consent is recorded".to_owned(), help);
             return None;
         }
         let file_keys = [("phone", "the list has its own `columns: { phone: … }`"), ("region", "the list has its own")];
         for (key, reason) in file_keys.into_iter().filter(|_| !has_file) {
             if let Some(entry) = section.entry(key) {
                 let message = format!("`consent.{key}` applies only to a `file`; {reason}");
-                refuse(&entry.key_span, message, "remove the key, or add `file`");
+                report_problem(&entry.key_span, message, "remove the key, or add `file`");
             }
         }
         if let Some(entry) = section.entry("is").filter(|_| !section.has_value("column")) {
             let message = "`is` lists answers, but there is no `column` to find them in".to_owned();
-            refuse(&entry.key_span, message, "add `column`; without it, every row of the file counts as consent");
+            report_problem(
+                &entry.key_span,
+                message,
+                "add `column`; without it, every row of the file counts as consent",
+            );
         }
         let valid_for = match section.typed_text("valid_for") {
             None => None,
             Some((text, span)) => match text.parse::<ConsentPeriod>() {
                 Ok(_) if !section.has_value("at") => {
                     let message = "`valid_for` needs the consent dates".to_owned();
-                    refuse(span, message, "add `at` with the header of the date column");
+                    report_problem(span, message, "add `at` with the header of the date column");
                     None
                 }
                 Ok(period) => Some(period),
                 Err(error) => {
                     let help = "write a period in days, weeks, months or years, as in `valid_for: 24 months`";
-                    refuse(span, format!("`{text}` is {error}"), help);
+                    report_problem(span, format!("`{text}` is {error}"), help);
                     None
                 }
             },
@@ -380,8 +385,8 @@ impl Resolver<'_> {
         })
     }
 
-    /// Refuses a file under `suppress` that is the list of recipients itself, because all recipients would be skipped.
-    pub(super) fn refuse_own_list(&mut self, recipients: ConfigSection<'_>, source: Option<&RecipientSource>) {
+    /// Reports a file under `suppress` that is the list of recipients itself, because all recipients would be skipped.
+    pub(super) fn report_suppressed_list(&mut self, recipients: ConfigSection<'_>, source: Option<&RecipientSource>) {
         let Some(list) = source.and_then(RecipientSource::list_file) else { return };
         let Some(value) = recipients.find_value("suppress") else { return };
         for item in value.as_items().unwrap_or(std::slice::from_ref(value)) {

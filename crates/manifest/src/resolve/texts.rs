@@ -1,7 +1,7 @@
 //! Texts of channels: inline, from a text file or chosen by a column.
 //!
-//! This module also finds mistakes that would send a wrong text: text that YAML reads as something else, and other
-//! programs' placeholders, such as `{name}` or `%name%`.
+//! This module also finds mistakes that would send a wrong text: text that YAML misreads, and placeholders of other
+//! programs, such as `{name}` or `%name%`.
 
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ const MAX_BYTES: usize = 64 * 1024;
 /// Extensions that distinguish the name of a text file from a text.
 const ENDINGS: [&str; 6] = [".txt", ".tera", ".md", ".html", ".j2", ".tpl"];
 
-/// The placeholder for a future text.
+/// Stands in for the text file of a future day, which might not exist yet.
 const PENDING_TEXT: &str = "…";
 
 impl Resolver<'_> {
@@ -37,14 +37,15 @@ impl Resolver<'_> {
     }
 
     fn resolve_inline_text(&mut self, path: String, entry: &MapEntry, scalar: &Scalar) -> Option<NamedTemplate> {
-        self.refuse_cut_text(&path, &entry.value);
+        self.report_cut_text(&path, &entry.value);
         if scalar.text.trim().is_empty() {
             let finding = Finding::new(&rules::EMPTY_TEXT, format!("`{}` is empty", entry.key)).help("write a message");
             self.report.add(&entry.key_span, finding);
             return None;
         }
         // The final line break of a block is not meant to be sent.
-        let text = if scalar.is_block() { scalar.text.strip_suffix('\n') } else { None }.unwrap_or(&scalar.text);
+        let typed = scalar.text.as_str();
+        let text = if scalar.is_block() { typed.strip_suffix('\n').unwrap_or(typed) } else { typed };
         let text = unify_line_breaks(text);
         if matches!(entry.key.as_str(), "message" | "caption") && is_file_name(&text) {
             let message = format!("`{text}` looks like a file name, but would be sent as the message text");
@@ -73,12 +74,12 @@ impl Resolver<'_> {
             );
             self.report.add(&other.key_span, Finding::new(&rules::ONE_OF_TWO, message).help(help));
         }
-        let written = file.as_scalar().filter(|scalar| !scalar.is_null())?.text.trim();
-        let name = &self.resolve_dated_name(written, &file.span)?;
-        let found = match self.folders.find_text(name) {
-            Ok(found) => found,
+        let typed_name = file.as_scalar().filter(|scalar| !scalar.is_null())?.text.trim();
+        let name = &self.resolve_dated_name(typed_name, &file.span)?;
+        let text_file = match self.folders.find_text(name) {
+            Ok(text_file) => text_file,
             // The texts of a future day are unknown; they are checked on the day itself.
-            Err(_) if matches!(self.day, CampaignDay::Coming(_)) && has_placeholder(written) => {
+            Err(_) if matches!(self.day, CampaignDay::Coming(_)) && has_placeholder(typed_name) => {
                 return Some(NamedTemplate { name: name.clone(), source: PENDING_TEXT.to_owned() });
             }
             Err(problem) => {
@@ -86,27 +87,28 @@ impl Resolver<'_> {
                 return None;
             }
         };
-        if found.text.trim().is_empty() {
+        if text_file.text.trim().is_empty() {
             let finding =
-                Finding::new(&rules::EMPTY_TEXT, format!("the text file `{}` is empty", found.path.display()));
+                Finding::new(&rules::EMPTY_TEXT, format!("the text file `{}` is empty", text_file.path.display()));
             self.report.add(&file.span, finding.help("write the message text in this file"));
             return None;
         }
-        let source = SourceText::new(found.path, found.text.as_str());
-        for placeholder in find_placeholders(&found.text, &self.columns) {
-            let finding =
-                placeholder.to_finding(&found.text, &self.columns).at(SourceLocation::new(&source, placeholder.span));
+        let source = SourceText::new(text_file.path, text_file.text.as_str());
+        for placeholder in find_placeholders(&text_file.text, &self.columns) {
+            let finding = placeholder
+                .to_finding(&text_file.text, &self.columns)
+                .at(SourceLocation::new(&source, placeholder.span));
             self.report.findings.push(finding);
         }
         self.files.insert(name.clone(), source);
-        Some(NamedTemplate { name: name.clone(), source: found.text })
+        Some(NamedTemplate { name: name.clone(), source: text_file.text })
     }
 
     /// Reports an unquoted text that is cut off by ` #`.
     ///
     /// After a sender name, ` #` with at least two spaces before it counts as a comment. After other texts, a part of
     /// the text is probably lost.
-    pub(super) fn refuse_cut_text(&mut self, name: &str, node: &Node) {
+    pub(super) fn report_cut_text(&mut self, name: &str, node: &Node) {
         if !node.as_scalar().is_some_and(Scalar::is_plain) {
             return;
         }
@@ -128,16 +130,17 @@ impl Resolver<'_> {
     /// Warns about placeholders in the syntax of other programs. Each finding has the exact location of the
     /// placeholder, if that is known.
     fn warn_about_placeholders(&mut self, node: &Node, scalar: &Scalar, text: &str) {
-        let found = find_placeholders(text, &self.columns);
-        if found.is_empty() {
+        let placeholders = find_placeholders(text, &self.columns);
+        if placeholders.is_empty() {
             return;
         }
-        let bytes = align_characters(self.report.source_slice(&node.span), scalar);
+        let char_offsets = align_characters(self.report.source_slice(&node.span), scalar);
         let count_chars = |to: usize| text.get(..to).map_or(0, |text| text.chars().count());
-        for placeholder in found {
+        for placeholder in placeholders {
             let span = &placeholder.span;
-            let exact = bytes.as_ref().and_then(|bytes| {
-                let (first, last) = (*bytes.get(count_chars(span.start))?, *bytes.get(count_chars(span.end) - 1)?);
+            let exact = char_offsets.as_ref().and_then(|char_offsets| {
+                let (first, last) =
+                    (*char_offsets.get(count_chars(span.start))?, *char_offsets.get(count_chars(span.end) - 1)?);
                 Some(node.span.start + first..node.span.start + last + 1)
             });
             self.report.add(&exact.unwrap_or_else(|| node.span.clone()), placeholder.to_finding(text, &self.columns));
@@ -175,7 +178,9 @@ impl Resolver<'_> {
             );
             return None;
         };
-        let (mut chosen, mut is_complete): (Vec<(String, String)>, bool) = (Vec::new(), true);
+        // Each value of the column in lower case, with the name of its text.
+        let mut chosen: Vec<(String, String)> = Vec::new();
+        let mut is_complete = true;
         for text in texts {
             let word = text.key.trim().to_lowercase();
             if word.is_empty() || word.contains(['"', '\\']) || chosen.iter().any(|(other, _)| *other == word) {
@@ -194,16 +199,16 @@ impl Resolver<'_> {
                 is_complete = false;
                 continue;
             };
-            // A text file for a future day does not exist in any folder yet.
+            // The text file of a future day might not exist yet, so its placeholder is added like an inline text.
             if name == text_path || self.folders.find_text(&name).is_err() {
                 self.folders.add_inline_text(name.clone(), source);
             }
             chosen.push((word, name));
         }
-        // The readable texts are checked anyway.
+        // Even if a text is missing, the other texts are checked.
         self.gaps.any |= !is_complete;
         let words = || chosen.iter().map(|(word, _)| word.as_str());
-        let other = match entry
+        let fallback = match entry
             .value
             .find_entry("else")
             .and_then(|other| Some((other, other.value.as_scalar()?.text.trim().to_lowercase())))
@@ -224,12 +229,14 @@ impl Resolver<'_> {
         if chosen.is_empty() {
             return None;
         }
-        Some(NamedTemplate { name: path.to_owned(), source: build_chooser(&by, &chosen, other.as_deref()) })
+        Some(NamedTemplate { name: path.to_owned(), source: build_chooser(&by, &chosen, fallback.as_deref()) })
     }
 }
 
-/// Builds the template that includes the text for the word in the column `by`.
-fn build_chooser(by: &str, texts: &[(String, String)], other: Option<&str>) -> String {
+/// Builds the template that includes the text for the value of the column `by`.
+///
+/// `texts` contains each value in lower case with the name of its text. All other values get the text of `fallback`.
+fn build_chooser(by: &str, texts: &[(String, String)], fallback: Option<&str>) -> String {
     let cell = if is_variable(by) { by.to_owned() } else { format!("recipient[{}]", quote_text(by)) };
     let mut source = String::new();
     for (index, (word, name)) in texts.iter().enumerate() {
@@ -237,8 +244,8 @@ fn build_chooser(by: &str, texts: &[(String, String)], other: Option<&str>) -> S
         source +=
             &format!("{{% {keyword} ({cell} | trim | lower) == \"{word}\" %}}{{% include {} %}}", quote_text(name));
     }
-    let name = other.and_then(|other| texts.iter().find(|(word, _)| word == other)).map(|(_, name)| name);
-    source += &match name {
+    let fallback_name = fallback.and_then(|value| texts.iter().find(|(word, _)| word == value)).map(|(_, name)| name);
+    source += &match fallback_name {
         Some(name) => format!("{{% else %}}{{% include {} %}}{{% endif %}}", quote_text(name)),
         None => {
             let words: Vec<&str> = texts.iter().map(|(word, _)| word.as_str()).collect();
@@ -260,7 +267,7 @@ fn quote_text(text: &str) -> String {
     format!("{quote}{text}{quote}")
 }
 
-/// The names of columns in texts with their headers.
+/// The names that texts use for columns, each with the column's header.
 pub(super) type ColumnHeaders = [(String, String)];
 
 /// A name in the placeholder syntax of another program.
@@ -281,7 +288,7 @@ struct PlaceholderSyntax {
     rule: &'static Rule,
 }
 
-/// Longer delimiters come before those that they begin with.
+/// The placeholder syntaxes of other programs. Longer delimiters come before their prefixes.
 const SYNTAXES: [PlaceholderSyntax; 15] = [
     PlaceholderSyntax { open: "*|", close: "|*", is_name: consists_of_words, rule: &rules::FOREIGN_PLACEHOLDER },
     PlaceholderSyntax { open: "<<", close: ">>", is_name: consists_of_words, rule: &rules::FOREIGN_PLACEHOLDER },
@@ -333,11 +340,11 @@ impl Placeholder {
         let (written, name) = (&text[self.span.clone()], text[self.name.clone()].trim());
         let finding = Finding::new(self.rule, format!("`{written}` is not a placeholder, so it is sent unchanged"));
         let is_known = is_variable(name) || is_built_in(name);
-        let last = name.rsplit('.').next().unwrap_or(name).trim();
-        if let Some(name) = find_column(name, columns).or_else(|| find_column(last, columns)) {
+        let last_part = name.rsplit('.').next().unwrap_or(name).trim();
+        if let Some(name) = find_column(name, columns).or_else(|| find_column(last_part, columns)) {
             return finding.help(suggest_replacement(name, written));
         }
-        if let Some(usual) = guess_column_name(last).filter(|usual| *usual != name) {
+        if let Some(usual) = guess_column_name(last_part).filter(|usual| *usual != name) {
             let help = suggest_replacement(&usual, written);
             return finding.help(format!("{help}; put the column's name between the braces"));
         }
@@ -374,13 +381,13 @@ fn guess_column_name(name: &str) -> Option<String> {
         return Some(usual.to_owned());
     }
     let mut words = String::new();
-    let mut before = None;
+    let mut previous = None;
     for character in name.chars() {
-        if character.is_uppercase() && before.is_some_and(|before: char| before.is_lowercase()) {
+        if character.is_uppercase() && previous.is_some_and(|previous: char| previous.is_lowercase()) {
             words.push('_');
         }
         words.extend(character.to_lowercase());
-        before = Some(character);
+        previous = Some(character);
     }
     // A name in capitals might be a header of the list.
     let is_mixed = name.contains(char::is_lowercase);
@@ -389,11 +396,11 @@ fn guess_column_name(name: &str) -> Option<String> {
 
 /// Finds a column by name or header in any spelling, and returns the name that texts use for the column.
 fn find_column<'c>(name: &str, columns: &'c ColumnHeaders) -> Option<&'c str> {
-    let simple = simplify_name(name);
+    let simplified = simplify_name(name);
     let column = columns
         .iter()
-        .find(|(known, header)| simple == self::simplify_name(known) || simple == self::simplify_name(header));
-    column.filter(|_| !simple.is_empty()).map(|(known, _)| known.as_str())
+        .find(|(known, header)| simplified == simplify_name(known) || simplified == simplify_name(header));
+    column.filter(|_| !simplified.is_empty()).map(|(known, _)| known.as_str())
 }
 
 /// The letters and digits of a name in lower case, without apostrophes.
@@ -407,7 +414,7 @@ fn is_apostrophe(character: char) -> bool {
 
 /// The placeholders of a text outside the tags of the template language.
 pub(super) fn find_placeholders(text: &str, columns: &ColumnHeaders) -> Vec<Placeholder> {
-    let (mut found, mut at) = (Vec::new(), 0);
+    let (mut placeholders, mut at) = (Vec::new(), 0);
     while let Some(character) = text[at..].chars().next() {
         let rest = &text[at..];
         if let Some((begin, end)) = TAGS.into_iter().find(|(begin, _)| rest.starts_with(begin)) {
@@ -419,9 +426,9 @@ pub(super) fn find_placeholders(text: &str, columns: &ColumnHeaders) -> Vec<Plac
         }
         let placeholder = SYNTAXES.iter().find_map(|syntax| syntax.placeholder_at(text, at, columns));
         at = placeholder.as_ref().map_or(at + character.len_utf8(), |placeholder| placeholder.span.end);
-        found.extend(placeholder);
+        placeholders.extend(placeholder);
     }
-    found
+    placeholders
 }
 
 impl PlaceholderSyntax {
@@ -438,11 +445,14 @@ impl PlaceholderSyntax {
     }
 }
 
+/// The maximum length of a name in a placeholder, in characters.
+const MAX_NAME_LENGTH: usize = 64;
+
 fn consists_of_words(inner: &str, _: &ColumnHeaders) -> bool {
     let name = inner.trim();
     let has_valid_start = name.starts_with(|c: char| c.is_alphabetic() || c == '_');
     let fits = |c: char| c.is_alphanumeric() || is_apostrophe(c) || matches!(c, '_' | ' ' | '.');
-    has_valid_start && name.chars().count() <= 64 && name.chars().all(fits)
+    has_valid_start && name.chars().count() <= MAX_NAME_LENGTH && name.chars().all(fits)
 }
 
 fn is_one_word(inner: &str, columns: &ColumnHeaders) -> bool {

@@ -184,6 +184,7 @@ fn find_fixed_zone(minutes: i32) -> Option<String> {
 /// Parses the local times of a key.
 type TimingParser = fn(&str) -> Result<Timing, TimingError>;
 
+/// The keys that can define the times of a schedule.
 const KEYS: [(&str, TimingParser); 3] =
     [("at", Timing::parse_at), ("every", Timing::parse_every), ("cron", Timing::parse_cron)];
 
@@ -211,7 +212,7 @@ impl Resolver<'_> {
     /// The local times of the schedule, which exactly one key must define.
     fn resolve_timing(&mut self, section: ConfigSection<'_>, schedule_span: &Range<usize>) -> Option<Timing> {
         let typed: Vec<_> =
-            KEYS.into_iter().filter_map(|(name, read)| Some((name, read, section.typed_text(name)?))).collect();
+            KEYS.into_iter().filter_map(|(name, parse)| Some((name, parse, section.typed_text(name)?))).collect();
         match typed[..] {
             [] => {
                 let finding = Finding::new(&rules::SCHEDULE, "`schedule` has no time");
@@ -219,7 +220,7 @@ impl Resolver<'_> {
                 self.report.add(schedule_span, finding.help(help));
                 None
             }
-            [(name, read, (text, span))] => match read(text) {
+            [(name, parse, (text, span))] => match parse(text) {
                 Ok(timing) => Some(timing),
                 Err(TimingError { why, help }) => {
                     self.report.add(span, Finding::new(&rules::SCHEDULE, format!("`{name}: {text}` {why}")).help(help));
@@ -237,13 +238,13 @@ impl Resolver<'_> {
     /// The last day of the schedule. An invalid date is reported.
     fn resolve_end_date(&mut self, section: ConfigSection<'_>) -> Option<Date> {
         let (text, span) = section.typed_text("ends")?;
-        let read = Date::strptime("%Y-%m-%d", text);
-        if read.is_err() {
+        let date = Date::strptime("%Y-%m-%d", text);
+        if date.is_err() {
             let finding = Finding::new(&rules::SCHEDULE, format!("`ends: {text}` is not a valid date"));
             let form = "write the last day on which the campaign runs, such as `2027-01-01`";
             self.report.add(span, finding.help(suggest_date_order(text).unwrap_or_else(|| form.to_owned())));
         }
-        read.ok()
+        date.ok()
     }
 }
 
@@ -251,11 +252,11 @@ impl Resolver<'_> {
     /// The sending window. `Some(None)` if the campaign has none; `None` if it is invalid, which was reported.
     pub(super) fn resolve_window(&mut self, root: ConfigSection<'_>) -> Option<Option<SendingWindow>> {
         let delivery = root.subsection("delivery");
-        let read = read_window(delivery, ColumnSupport::Known, self.report);
+        let window = read_window(delivery, ColumnSupport::Allowed, self.report);
         if let Some(entry) = delivery.entry("window").filter(|_| delivery.has_value("window")) {
             self.require_zone(root, "delivery.window", &rules::WINDOW, &entry.key_span);
         }
-        read
+        window
     }
 
     /// The deadline. `Some(None)` if the campaign has none; `None` if it is invalid, which was reported.
@@ -281,7 +282,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The maximum number of messages per day.
+    /// The maximum numbers of messages per day. `None` if there are none, or if the time zone is missing.
     pub(super) fn resolve_per_day(&mut self, root: ConfigSection<'_>, zone: Option<&str>) -> Option<DailyLimits> {
         let delivery = root.subsection("delivery");
         let entry = delivery.entry("per_day").filter(|_| delivery.has_value("per_day"))?;
@@ -382,12 +383,13 @@ mod tests {
 
     #[test]
     fn zone_advice_for_an_abbreviation_is_a_place_that_uses_it() {
-        let year = ["2026-01-15T12:00:00Z", "2026-07-15T12:00:00Z"].map(|at| at.parse::<Timestamp>().unwrap());
+        let winter_and_summer =
+            ["2026-01-15T12:00:00Z", "2026-07-15T12:00:00Z"].map(|at| at.parse::<Timestamp>().unwrap());
         // The database does not use these abbreviations.
-        let written_otherwise = ["Z", "MSD", "MEZ", "MESZ", "TRT", "SAMT", "YEKT", "GST", "SGT"];
-        for (short, _) in ABBREVIATIONS.iter().filter(|(short, _)| !written_otherwise.contains(short)) {
+        let absent_from_database = ["Z", "MSD", "MEZ", "MESZ", "TRT", "SAMT", "YEKT", "GST", "SGT"];
+        for (short, _) in ABBREVIATIONS.iter().filter(|(short, _)| !absent_from_database.contains(short)) {
             for zone in suggested_zones(short) {
-                let used = year.map(|at| zone.to_offset_info(at).abbreviation().to_owned());
+                let used = winter_and_summer.map(|at| zone.to_offset_info(at).abbreviation().to_owned());
                 assert!(used.iter().any(|used| used == short), "{short}: {zone:?} uses {used:?}");
             }
         }
@@ -424,9 +426,9 @@ mod tests {
 
     #[test]
     fn date_is_inserted_into_text_and_other_braces_are_kept() {
-        let on = |text| replace_today(text, date(2026, 12, 1));
-        assert_eq!(on("--day={{ today }}/{{today}}"), "--day=2026-12-01/2026-12-01");
-        assert_eq!(on("{{json .}} {{ today }} {{"), "{{json .}} 2026-12-01 {{");
+        let insert_today = |text| replace_today(text, date(2026, 12, 1));
+        assert_eq!(insert_today("--day={{ today }}/{{today}}"), "--day=2026-12-01/2026-12-01");
+        assert_eq!(insert_today("{{json .}} {{ today }} {{"), "{{json .}} 2026-12-01 {{");
     }
 
     #[test]

@@ -22,7 +22,8 @@ pub(crate) struct KnownKeys<'k> {
 /// The widths that a tab can have in an editor.
 const TAB_WIDTHS: [usize; 6] = [2, 4, 8, 3, 1, 6];
 
-/// The fix for a syntax error that is reported at `span`. `None` if the fix would not let YAML read more of the file.
+/// The fix for a syntax error that is reported at `span`. `None` if there is no unambiguous fix, or if the parser would
+/// not get further with the fix.
 pub(super) fn fix_error(error: &ScanError, text: &str, span: &Range<usize>, keys: KnownKeys<'_>) -> Option<Fix> {
     use ErrorKind as E;
     let fix = match error.kind() {
@@ -47,7 +48,7 @@ pub(super) fn fix_error(error: &ScanError, text: &str, span: &Range<usize>, keys
     fix.filter(|fix| reads_further(text, fix))
 }
 
-/// Whether, after the fix, the file has no syntax error, or its first one is later in the file.
+/// Whether the fixed file has no syntax error, or has its first syntax error further down than before.
 fn reads_further(text: &str, fix: &Fix) -> bool {
     let (fixed, _) = campaign_core::finding::apply_fixes(text, [fix]);
     let growth = fixed.len().saturating_sub(text.len());
@@ -58,7 +59,7 @@ fn reads_further(text: &str, fix: &Fix) -> bool {
     }
 }
 
-/// The first byte that YAML cannot read.
+/// The position of the first syntax error, in bytes.
 fn find_error(text: &str) -> Option<usize> {
     let error = read_events(text).err()?;
     Some(mistakes::floor_boundary(text, error.marker().byte_offset().unwrap_or(0)))
@@ -72,8 +73,8 @@ fn read_events(text: &str) -> Result<Vec<Event<'_>>, ScanError> {
 
 /// Puts the text that begins at `start` in quotes, which keep it as it is typed.
 ///
-/// The text must be the whole value of a known key on one line. It must not contain what might be a comment or another
-/// key, because it would then be ambiguous.
+/// The text must be the whole value of a known key on one line. A text that contains a possible comment or another key
+/// is ambiguous and gets no fix.
 pub(super) fn quote_value(text: &str, start: usize, keys: KnownKeys<'_>) -> Option<Fix> {
     let value = find_text_value(text, start, keys)?;
     let written = &text[value.clone()];
@@ -96,21 +97,22 @@ pub(super) fn quote_value(text: &str, start: usize, keys: KnownKeys<'_>) -> Opti
 fn escape_quotes(text: &str, at: usize, quote: char, keys: KnownKeys<'_>) -> Option<Fix> {
     let line = line_around(text, at);
     let colon = text[line.clone()].find(": ")? + line.start;
-    let start = colon + ": ".len() + count_spaces(&text[colon + ": ".len()..line.end]);
+    let after_colon = colon + ": ".len();
+    let start = after_colon + count_spaces(&text[after_colon..line.end]);
     let value = find_text_value(text, start, keys)?;
     let inner = text[value.clone()].strip_prefix(quote)?.strip_suffix(quote)?;
+    let doubled_quote = quote.to_string().repeat(2);
     // A quote that is already escaped, or that is next to a closing quote, is ambiguous.
-    if inner.contains('\\') || inner.contains([quote; 2].iter().collect::<String>().as_str()) || inner.ends_with(quote)
-    {
+    if inner.contains('\\') || inner.contains(&doubled_quote) || inner.ends_with(quote) {
         return None;
     }
     let escape = if quote == '"' { "\\" } else { "'" };
-    let first = value.start + quote.len_utf8();
-    let edits = inner.match_indices(quote).map(|(at, _)| (first + at..first + at, escape.to_owned()));
+    let inner_start = value.start + quote.len_utf8();
+    let edits = inner.match_indices(quote).map(|(at, _)| (inner_start + at..inner_start + at, escape.to_owned()));
     Some(Fix::new("escape the quotes inside the value", edits.collect::<Vec<_>>()))
 }
 
-/// The value at `start`, if it is the whole text of a known key on one line.
+/// The span of the value at `start`, if it is the entire one-line value of a key that takes a text.
 fn find_text_value(text: &str, start: usize, keys: KnownKeys<'_>) -> Option<Range<usize>> {
     let line = line_around(text, start);
     let before = text.get(line.start..start)?.trim_start_matches('\u{feff}');
@@ -118,12 +120,12 @@ fn find_text_value(text: &str, start: usize, keys: KnownKeys<'_>) -> Option<Rang
     let key = written.trim_end_matches(' ').strip_suffix(':')?;
     let column = before.len() - written.len();
     let value = text[start..line.end].trim_end();
-    let is_whole = written.ends_with(' ') && (keys.is_text)(key) && !value.is_empty();
+    let is_text_value = written.ends_with(' ') && (keys.is_text)(key) && !value.is_empty();
     // A tab or ` #` is ambiguous, and a more deeply indented line might continue the text.
     let is_plain = !value.contains(" #") && !value.contains(|character: char| character.is_control());
     let next_line = text[line.end..].lines().find(|line| !line.trim().is_empty());
     let continues = next_line.is_some_and(|next_line| next_line.len() - next_line.trim_start().len() > column);
-    (is_whole && is_plain && !continues).then(|| start..start + value.len())
+    (is_text_value && is_plain && !continues).then(|| start..start + value.len())
 }
 
 /// Replaces the tab after a key, or all tabs in the indentation of the file, with spaces.
@@ -186,33 +188,33 @@ fn expand_tabs(text: &str, width: usize) -> Fix {
 pub(super) fn replace_no_break_spaces(text: &str, line_start: usize, indentation: &str) -> Option<Fix> {
     // Other kinds of space have other widths.
     let is_same_width = |character: char| matches!(character, ' ' | '\u{a0}' | '\u{202f}');
-    let is_clear =
+    let is_unambiguous =
         indentation.chars().all(is_same_width) && !continues_text(text, line_start, indentation.chars().count());
     let other_spaces = indentation.char_indices().filter(|&(_, character)| character != ' ');
     let edits = other_spaces.map(|(at, space)| (line_start + at..line_start + at + space.len_utf8(), " ".to_owned()));
-    is_clear.then(|| Fix::new("indent with ordinary spaces", edits.collect::<Vec<_>>()))
+    is_unambiguous.then(|| Fix::new("indent with ordinary spaces", edits.collect::<Vec<_>>()))
 }
 
 /// Whether a line might continue a text of several lines, because the line above it with less indentation already has a
 /// value.
 pub(super) fn continues_text(text: &str, line_start: usize, column: usize) -> bool {
     let mut previous_lines = text[..line_start].lines().rev().filter(|line| !line.trim().is_empty());
-    let under = previous_lines.find_map(|line| {
+    let parent_line = previous_lines.find_map(|line| {
         let line = line.trim_start_matches('\u{feff}');
         let content = line.trim_start_matches([' ', '-']);
         (line.chars().count() - content.chars().count() < column).then_some(content)
     });
-    under.is_some_and(|content| !content.trim_end().ends_with(':'))
+    parent_line.is_some_and(|content| !content.trim_end().ends_with(':'))
 }
 
-/// Removes a line that repeats a key with the same value.
+/// Removes a line that repeats a key with the same value. `None` if the line contains anything else.
 pub(super) fn remove_line(text: &str, key_span: &Range<usize>, value_span: &Range<usize>) -> Option<Fix> {
     let line = line_around(text, key_span.start);
-    let whole = line.start..text[line.end..].find('\n').map_or(text.len(), |newline| line.end + newline + 1);
+    let line_with_break = line.start..text[line.end..].find('\n').map_or(text.len(), |newline| line.end + newline + 1);
     let is_alone = text[line.start..key_span.start].bytes().all(|byte| byte == b' ')
         && value_span.end <= line.end
         && text.get(value_span.end..line.end)?.trim().is_empty();
-    is_alone.then(|| Fix::replace("remove the repeated line", whole, ""))
+    is_alone.then(|| Fix::replace("remove the repeated line", line_with_break, ""))
 }
 
 /// The line around a byte, without its line break.
@@ -237,7 +239,7 @@ mod tests {
     use campaign_core::finding::{SourceText, apply_fixes};
 
     /// The file after all fixes. `None` if no finding has a fix.
-    fn fix(yaml: &str) -> Option<String> {
+    fn fix_yaml(yaml: &str) -> Option<String> {
         let mut report = FindingCollector::new(&SourceText::new("a.yaml", yaml));
         let root = read_tree(&mut report);
         root.iter().for_each(|root| check_root(root, "the campaign", &mut report));
@@ -267,7 +269,7 @@ mod tests {
                 [("channels:\n  - sms:\n      message: ", "\n"), ("x:\n  - message: ", "\r\nname: a\r\n")]
             {
                 let yaml = format!("{before}{value}{after}");
-                assert_eq!(fix(&yaml), Some(format!("{before}{quoted}{after}")), "{yaml:?}");
+                assert_eq!(fix_yaml(&yaml), Some(format!("{before}{quoted}{after}")), "{yaml:?}");
             }
         }
     }
@@ -285,7 +287,7 @@ mod tests {
             "message: \"a \\\" b\" c\"\n",
             "- sms: { message: @home }\n",
         ] {
-            assert_eq!(fix(yaml), None, "{yaml:?}");
+            assert_eq!(fix_yaml(yaml), None, "{yaml:?}");
         }
     }
 
@@ -300,7 +302,7 @@ mod tests {
             ("a:\n  b:\n\tc: d\nmessage: @x\n", None),
             ("a:\n\tb: c\nd: @x\n", Some("a:\n  b: c\nd: @x\n")),
         ] {
-            assert_eq!(fix(yaml).as_deref(), fixed, "{yaml:?}");
+            assert_eq!(fix_yaml(yaml).as_deref(), fixed, "{yaml:?}");
         }
     }
 
@@ -312,7 +314,7 @@ mod tests {
             ("name: a\nname: a\nchannels: [\n", Some("name: a\nchannels: [\n")),
             ("message: Hello\n  link:x\n  b: c\n", None),
         ] {
-            assert_eq!(fix(yaml).as_deref(), fixed, "{yaml:?}");
+            assert_eq!(fix_yaml(yaml).as_deref(), fixed, "{yaml:?}");
         }
     }
 
@@ -324,7 +326,7 @@ mod tests {
             ("name: a\nname: \"a\"\n", None),
             ("{ name: a, name: a }\n", None),
         ] {
-            assert_eq!(fix(yaml).as_deref(), fixed, "{yaml:?}");
+            assert_eq!(fix_yaml(yaml).as_deref(), fixed, "{yaml:?}");
         }
     }
 
@@ -333,7 +335,7 @@ mod tests {
         fn fixing_terminates_and_never_panics(text in "[a-z: \t\n\"'{}@#\\-\u{a0}–]{0,80}") {
             let mut text = format!("message: {text}");
             for _ in 0..200 {
-                let Some(fixed) = fix(&text) else { return Ok(()) };
+                let Some(fixed) = fix_yaml(&text) else { return Ok(()) };
                 text = fixed;
             }
             prop_assert!(false, "{text:?}");

@@ -2,7 +2,7 @@
 //!
 //! The parser reports where it failed; the mistake itself is guessed from the kind of error and the line. Unrecognized
 //! errors keep the parser's message. Only files with errors are searched for typing mistakes, such as a no-break space,
-//! a long dash or a key without a space after its colon.
+//! a long dash or a missing space after a colon.
 
 use std::ops::Range;
 
@@ -115,16 +115,16 @@ pub(super) fn floor_boundary(text: &str, at: usize) -> usize {
     at
 }
 
-/// A line above that of an error.
+/// A line above the line with an error.
 struct LineAbove<'t> {
     /// The column of its key.
     column: usize,
     key: &'t str,
-    /// Whether its value is below it.
-    opens: bool,
+    /// Whether the line ends with a colon, so that its value is on the lines below.
+    ends_with_colon: bool,
 }
 
-/// The location of an error and its line.
+/// The position of an error and the line that contains it.
 struct ErrorPosition<'t> {
     text: &'t str,
     at: usize,
@@ -186,10 +186,11 @@ impl<'t> ErrorPosition<'t> {
         tab..(tab + 1).min(self.line.end).max(tab)
     }
 
+    /// The span of the last quote before the error that opens a value, or else of the character at the error.
     fn opening_quote(&self) -> Range<usize> {
         let before = &self.text[..self.character_span().end];
-        let opens = [": \"", ": '", "- \"", "- '", "[\"", "['", "{ \"", "{ '"];
-        let quote = opens.iter().filter_map(|open| Some(before.rfind(open)? + open.len() - 1)).max();
+        let openers = [": \"", ": '", "- \"", "- '", "[\"", "['", "{ \"", "{ '"];
+        let quote = openers.iter().filter_map(|opener| Some(before.rfind(opener)? + opener.len() - 1)).max();
         quote.map_or_else(|| self.character_span(), |quote| quote..quote + 1)
     }
 
@@ -198,7 +199,7 @@ impl<'t> ErrorPosition<'t> {
             Finding::new(&rules::YAML_INDENTATION, "the indentation of this line does not match any line above it");
         let help = match self.find_line_above() {
             // Aligning a key with the lines of a text would make it part of the text.
-            Some(previous) if !previous.opens && !self.is_after_block_text() => {
+            Some(previous) if !previous.ends_with_colon && !self.is_after_block_text() => {
                 let (key, spaces) = (previous.key, previous.column);
                 format!("{ALIGN_HELP}; to align with `{key}`, use {spaces} spaces")
             }
@@ -209,17 +210,18 @@ impl<'t> ErrorPosition<'t> {
 
     /// Whether the line above is in a text of several lines, which begins after `key: |` or `key: >`.
     fn is_after_block_text(&self) -> bool {
-        let mut text_indent = None;
+        let mut block_indent = None;
         for line in self.text[..self.line.start].lines().filter(|line| !line.trim().is_empty()) {
             let indent = line.len() - line.trim_start_matches(' ').len();
-            if text_indent.is_some_and(|opener| indent > opener) {
+            if block_indent.is_some_and(|key_indent| indent > key_indent) {
                 continue;
             }
             let value = line.split_once(": ").or_else(|| line.split_once("- ")).map_or("", |(_, value)| value.trim());
-            let is_opener = value.starts_with(['|', '>']) && value.len() <= 3;
-            text_indent = is_opener.then_some(indent);
+            // At most two indicators can follow, as in `|2-`.
+            let opens_block = value.starts_with(['|', '>']) && value.len() <= 3;
+            block_indent = opens_block.then_some(indent);
         }
-        text_indent.is_some()
+        block_indent.is_some()
     }
 
     /// The last non-empty line above the line with the error.
@@ -227,7 +229,7 @@ impl<'t> ErrorPosition<'t> {
         let line = self.text[..self.line.start].lines().rev().find(|line| !line.trim().is_empty())?;
         let text = line.trim_start_matches([' ', '-', '\u{feff}']);
         let (column, key) = (line.len() - text.len(), text.split(':').next().unwrap_or_default().trim());
-        Some(LineAbove { column, key, opens: text.trim_end().ends_with(':') })
+        Some(LineAbove { column, key, ends_with_colon: text.trim_end().ends_with(':') })
     }
 
     /// The remedy for a tab.
@@ -236,7 +238,7 @@ impl<'t> ErrorPosition<'t> {
             return "use a space instead".to_owned();
         }
         let spaces = match self.find_line_above() {
-            Some(LineAbove { column, opens: true, .. }) => format!("{} spaces", column + 2),
+            Some(LineAbove { column, ends_with_colon: true, .. }) => format!("{} spaces", column + 2),
             Some(LineAbove { column, .. }) if column > 0 => format!("{column} spaces"),
             _ => "spaces".to_owned(),
         };
@@ -307,25 +309,25 @@ impl<'t> ErrorPosition<'t> {
 
 /// The typing mistakes in a file, each with its span; `is_key` tells whether a name is a key of the file.
 pub(crate) fn find_slips(text: &str, is_key: impl Fn(&str) -> bool) -> Vec<(Range<usize>, Finding)> {
-    let mut found = Vec::new();
-    let (mut start, mut block) = (0, None);
+    let mut slips = Vec::new();
+    let (mut start, mut block_indent) = (0, None);
     for line in text.split_inclusive('\n') {
         let indent = line.len() - line.trim_start().len();
         let is_blank = line.trim().is_empty();
         // The lines of a block scalar, after `|` or `>`, are free text.
-        if block.is_some_and(|deeper| is_blank || indent > deeper) {
+        if block_indent.is_some_and(|key_indent| is_blank || indent > key_indent) {
             start += line.len();
             continue;
         }
-        block = opens_block(line).then_some(indent);
+        block_indent = opens_block(line).then_some(indent);
         if let Some((span, finding)) = find_slip(line, &is_key).filter(|_| !is_blank) {
             let span = start + span.start..start + span.end;
             let fix = fix_slip(text, start, line, &span, &is_key);
-            found.push((span, finding.fix(fix)));
+            slips.push((span, finding.fix(fix)));
         }
         start += line.len();
     }
-    found
+    slips
 }
 
 /// Whether a text of several lines begins below this line.
@@ -377,26 +379,28 @@ fn find_slip(line: &str, is_key: &impl Fn(&str) -> bool) -> Option<(Range<usize>
 }
 
 /// Finds a known key whose value is in typographic quotes and contains text that YAML reads as a key or a comment.
-fn find_curly_quotes(first: usize, rest: &str, is_key: &impl Fn(&str) -> bool) -> Option<(Range<usize>, Finding)> {
+/// `rest` is the line without its indentation of `indent` bytes.
+fn find_curly_quotes(indent: usize, rest: &str, is_key: &impl Fn(&str) -> bool) -> Option<(Range<usize>, Finding)> {
     let skipped = rest.len() - rest.trim_start_matches(['-', ' ']).len();
     let (key, value) = rest[skipped..].split_once(": ")?;
     let text = value.trim();
     let opens = text.starts_with(['\u{201c}', '\u{201d}', '\u{201e}', '\u{201f}', '\u{2018}', '\u{2019}']);
     (opens && is_key(key) && (text.contains(": ") || text.contains(" #"))).then(|| {
         let finding = Finding::new(&rules::TYPOGRAPHIC_QUOTES, "YAML does not treat curly quotes as quotes");
-        let start = first + skipped + key.len() + ": ".len() + (value.len() - value.trim_start().len());
+        let start = indent + skipped + key.len() + ": ".len() + (value.len() - value.trim_start().len());
         let finding = Finding { severity: Severity::Error, ..finding };
         (start..start + text.len(), finding.help("replace both curly quotes with `\"`; a text editor put them there"))
     })
 }
 
-/// Finds a known key whose value follows the colon without a space.
-fn find_stuck_value(first: usize, rest: &str, is_key: &impl Fn(&str) -> bool) -> Option<(Range<usize>, Finding)> {
+/// Finds a known key whose value follows the colon without a space. `rest` is the line without its indentation of
+/// `indent` bytes.
+fn find_stuck_value(indent: usize, rest: &str, is_key: &impl Fn(&str) -> bool) -> Option<(Range<usize>, Finding)> {
     let skipped = rest.len() - rest.trim_start_matches(['-', ' ']).len();
     let (key, value) = rest[skipped..].split_once(':')?;
     let is_stuck = value.starts_with(|character: char| !character.is_whitespace()) && !value.starts_with("//");
     (is_stuck && is_key(key)).then(|| {
-        let colon = first + skipped + key.len();
+        let colon = indent + skipped + key.len();
         let finding = Finding::new(&rules::YAML_SYNTAX, format!("missing space after `{key}:`"));
         (colon..colon + 1, finding.help(format!("write `{key}: {}`", value.trim())))
     })

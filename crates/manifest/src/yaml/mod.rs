@@ -144,7 +144,7 @@ impl Node {
         };
         let (count, depth) = children
             .map(Node::measure_size)
-            .fold((0, 0), |(count, depth), (inner, deep)| (count + inner, depth.max(deep)));
+            .fold((0, 0), |(count, depth), (child_count, child_depth)| (count + child_count, depth.max(child_depth)));
         (count + 1, depth + 1)
     }
 }
@@ -218,11 +218,11 @@ pub(crate) fn read_tree(report: &mut FindingCollector) -> Option<Node> {
     let source = report.source.clone();
     let options = options! { emit_anchor_events: true, flow_nesting_limit: MAX_DEPTH, block_nesting_limit: MAX_DEPTH };
     let events = Parser::new_from_str_with_options(source.text(), options);
-    let mut reader = TreeReader { events, report, anchors: BTreeMap::new(), nodes: 0, aliases: 0, repeated: 0 };
+    let mut reader = TreeReader { events, report, anchors: BTreeMap::new(), nodes: 0, aliases: 0, repeated_bytes: 0 };
     match reader.read_document() {
         Ok(node) => node,
         Err(finding) => {
-            // If an unquoted text was already reported, YAML's own error about it is not a second problem.
+            // If an unquoted text was already reported, YAML's own error on the same line is not a second problem.
             let line = |finding: &Finding| finding.place.as_ref().map(|place| place.line_number());
             let is_reported =
                 |other: &Finding| *other.rule == rules::UNQUOTED_TEMPLATE && line(other) == line(&finding);
@@ -243,7 +243,7 @@ struct TreeReader<'s, 'r> {
     anchors: BTreeMap<usize, Anchor>,
     nodes: usize,
     aliases: usize,
-    repeated: usize,
+    repeated_bytes: usize,
 }
 
 #[derive(Default)]
@@ -257,7 +257,7 @@ impl<'s> TreeReader<'s, '_> {
     fn read_document(&mut self) -> Result<Option<Node>, FatalFinding> {
         let mut root = None;
         loop {
-            match self.next()? {
+            match self.next_event()? {
                 (Event::StreamEnd, _) => break,
                 (Event::DocumentStart(..), span) if root.is_some() => {
                     return Err(self.fatal_finding(
@@ -282,7 +282,7 @@ impl<'s> TreeReader<'s, '_> {
     }
 
     /// The next event other than an anchor, with the bytes that it covers.
-    fn next(&mut self) -> Result<(Event<'s>, Range<usize>), FatalFinding> {
+    fn next_event(&mut self) -> Result<(Event<'s>, Range<usize>), FatalFinding> {
         loop {
             let Some(event) = self.events.next() else { return Ok((Event::StreamEnd, 0..0)) };
             let (event, span) = event
@@ -298,7 +298,7 @@ impl<'s> TreeReader<'s, '_> {
     }
 
     fn read_node(&mut self, depth: usize) -> Result<Node, FatalFinding> {
-        let (event, span) = self.next()?;
+        let (event, span) = self.next_event()?;
         self.build_node(event, span, depth)
     }
 
@@ -322,28 +322,29 @@ impl<'s> TreeReader<'s, '_> {
         Ok(node)
     }
 
-    fn read_list(&mut self, start: Range<usize>, depth: usize) -> Result<Node, FatalFinding> {
+    fn read_list(&mut self, opening: Range<usize>, depth: usize) -> Result<Node, FatalFinding> {
         let mut items: Vec<Node> = Vec::new();
         loop {
-            let (event, span) = self.next()?;
+            let (event, span) = self.next_event()?;
             if event == Event::SequenceEnd {
-                let end = end_of_collection(&span, items.last().map(|item| &item.span), &start);
-                return Ok(Node { content: NodeContent::List(items), span: start.start..end });
+                let end = end_of_collection(&span, items.last().map(|item| &item.span), &opening);
+                return Ok(Node { content: NodeContent::List(items), span: opening.start..end });
             }
             items.push(self.build_node(event, span, depth + 1)?);
         }
     }
 
-    fn read_map(&mut self, start: Range<usize>, depth: usize) -> Result<Node, FatalFinding> {
+    fn read_map(&mut self, opening: Range<usize>, depth: usize) -> Result<Node, FatalFinding> {
         let mut entries: Vec<MapEntry> = Vec::new();
         let mut keys: HashSet<String> = HashSet::new();
         let mut is_template = false;
         loop {
-            let (event, span) = self.next()?;
+            let (event, span) = self.next_event()?;
             if event == Event::MappingEnd {
-                let end = end_of_collection(&span, entries.last().map(|entry| &entry.value.span), &start);
-                let span = start.start..end;
-                // The intended text is read as text, so that its own mistakes are found at once.
+                let end = end_of_collection(&span, entries.last().map(|entry| &entry.value.span), &opening);
+                let span = opening.start..end;
+                // YAML reads an unquoted `{{ placeholder }}` as a map. It is kept as text, so that its other mistakes
+                // are also reported.
                 let content = match self.report.source.text().get(span.clone()).filter(|_| is_template) {
                     Some(text) => NodeContent::Scalar(Scalar { text: text.to_owned(), style: Style::Plain }),
                     None => NodeContent::Map(entries),
@@ -352,18 +353,18 @@ impl<'s> TreeReader<'s, '_> {
             }
             let key = self.build_node(event, span, depth + 1)?;
             let value = self.read_node(depth + 1)?;
-            is_template |= key.as_scalar().is_none() && self.report.source.text()[start.start..].starts_with("{{");
-            let Some(name) = self.read_key(&key, &start) else { continue };
+            is_template |= key.as_scalar().is_none() && self.report.source.text()[opening.start..].starts_with("{{");
+            let Some(name) = self.read_key(&key, &opening) else { continue };
             if keys.insert(name.clone()) {
                 entries.push(MapEntry { key: name, key_span: key.span, value });
             } else {
                 let finding = Finding::new(&rules::YAML_DUPLICATE_KEY, format!("`{name}` is defined twice"));
                 let first = entries.iter().find(|entry| entry.key == name).and_then(|entry| entry.value.as_scalar());
-                let is_repeated = value.as_scalar().zip(first).is_some_and(|(value, first)| {
+                let has_same_value = value.as_scalar().zip(first).is_some_and(|(value, first)| {
                     (&value.text, value.style) == (&first.text, first.style) && !value.is_null()
                 });
                 let text = self.report.source.text();
-                let fix = fixes::remove_line(text, &key.span, &value.span).filter(|_| is_repeated);
+                let fix = fixes::remove_line(text, &key.span, &value.span).filter(|_| has_same_value);
                 let help = match value.as_scalar() {
                     Some(_) => "keep one of them; a key can appear only once",
                     None => {
@@ -380,16 +381,16 @@ impl<'s> TreeReader<'s, '_> {
         }
     }
 
-    /// Returns the name of a key. Anything that is not a valid name is reported.
+    /// Returns the name of a key, or reports the key if its name is not valid.
     fn read_key(&mut self, key: &Node, map: &Range<usize>) -> Option<String> {
-        let is_unquoted = self.report.source.text()[map.start..].starts_with("{{");
+        let is_unquoted_template = self.report.source.text()[map.start..].starts_with("{{");
         match key.as_scalar() {
             Some(scalar) if scalar.is_plain() && scalar.text == "<<" => {
                 let finding = Finding::new(&rules::YAML_MERGE, "merging maps with `<<` is not supported");
                 self.report.add(&key.span, finding.help("write all keys out in full"));
             }
             Some(scalar) if !scalar.is_null() => return Some(scalar.text.clone()),
-            None if is_unquoted => self.report.add(
+            None if is_unquoted_template => self.report.add(
                 &(map.start..key.span.end + 1),
                 Finding::new(
                     &rules::UNQUOTED_TEMPLATE,
@@ -423,8 +424,8 @@ impl<'s> TreeReader<'s, '_> {
                 Finding::new(&rules::FILE_TOO_COMPLEX, format!("the file has more than {MAX_ALIASES} aliases"));
             return Err(self.fatal_finding(&span, finding.help("replace aliases with their values")));
         }
-        self.repeated += node.count_bytes();
-        if self.repeated > MAX_REPEATED_BYTES {
+        self.repeated_bytes += node.count_bytes();
+        if self.repeated_bytes > MAX_REPEATED_BYTES {
             let finding = Finding::new(&rules::FILE_TOO_COMPLEX, "the aliases in the file expand to more than 1 MiB");
             return Err(self.fatal_finding(&span, finding.help("replace aliases with their values")));
         }
@@ -433,7 +434,8 @@ impl<'s> TreeReader<'s, '_> {
         Ok(node)
     }
 
-    /// Counts values, and returns a finding if the file has too many or nests them too deeply.
+    /// Counts `count` values with `inner_depth` levels at the nesting level `depth`. Returns a finding if the file has
+    /// too many values or nests them too deeply.
     fn count_nodes(
         &mut self,
         count: usize,
@@ -488,9 +490,9 @@ fn byte_range(span: &Span) -> Range<usize> {
 }
 
 /// The end of a list or map: its bracket, or its last value.
-fn end_of_collection(bracket: &Range<usize>, last: Option<&Range<usize>>, start: &Range<usize>) -> usize {
-    let last = last.map_or(start.end, |last| last.end);
-    if bracket.is_empty() { last.max(start.end) } else { bracket.end }
+fn end_of_collection(bracket: &Range<usize>, last: Option<&Range<usize>>, opening: &Range<usize>) -> usize {
+    let last_end = last.map_or(opening.end, |last| last.end);
+    if bracket.is_empty() { last_end.max(opening.end) } else { bracket.end }
 }
 
 #[cfg(test)]

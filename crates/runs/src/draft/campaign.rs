@@ -213,6 +213,7 @@ impl DraftList {
         }
     }
 
+    /// Reads a list in the given format and recognizes its columns.
     fn interpret_list(path: &Path, format: &ListFormat) -> Result<Self, DraftError> {
         let Some(typed) = path.to_str() else { return Err(DraftError::ListName(path.to_owned())) };
         let opened = decode_list(path, format)?;
@@ -439,13 +440,13 @@ mod tests {
     use super::*;
     use campaign_core::domain::{ListFormat, Region};
 
-    fn text() -> impl Strategy<Value = String> {
+    fn any_text() -> impl Strategy<Value = String> {
         prop_oneof!["\\PC{1,20}", "[-:#'\"|>&*!%@`{}\\[\\],~ \nа-яa-z0-9.]{1,12}", "true|no|~|0x1F|\\+?[0-9]{1,12}|1e3"]
     }
 
     proptest! {
         #[test]
-        fn draft_quotes_any_list_path_and_header_correctly(path in text(), phone in text(), region: bool) {
+        fn draft_quotes_any_list_path_and_header_correctly(path in any_text(), phone in any_text(), region: bool) {
             let region = region.then(|| "UA".parse::<Region>().unwrap());
             let columns = vec![("plan".to_owned(), "plan".to_owned())];
             let (other_phones, invalid) = (Vec::new(), None);
@@ -492,7 +493,7 @@ mod list_tests {
     }
 
     #[test]
-    fn greeting_uses_the_name_column_else_the_first_column() {
+    fn greeting_uses_the_name_column_or_else_the_first_column() {
         let table =
             [("city,name,phone\nKyiv,Olena,", Some("name")), ("city,phone\nKyiv,", Some("city")), ("phone\n", None)];
         for (text, column) in table {

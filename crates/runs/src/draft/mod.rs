@@ -66,11 +66,11 @@ pub enum DraftError {
 /// # Errors
 /// If a file that is not shared already exists, or a file cannot be written.
 pub fn write_drafts(drafts: &[DraftFile]) -> Result<(), DraftError> {
-    let is_there = |draft: &DraftFile| Path::new(&draft.path).symlink_metadata().is_ok();
-    if let Some(draft) = drafts.iter().find(|draft| !draft.shared && is_there(draft)) {
+    let exists = |draft: &DraftFile| Path::new(&draft.path).symlink_metadata().is_ok();
+    if let Some(draft) = drafts.iter().find(|draft| !draft.shared && exists(draft)) {
         return Err(DraftError::AlreadyExists(draft.path.clone()));
     }
-    let missing: Vec<&DraftFile> = drafts.iter().filter(|draft| !draft.shared || !is_there(draft)).collect();
+    let missing: Vec<&DraftFile> = drafts.iter().filter(|draft| !draft.shared || !exists(draft)).collect();
     for (index, draft) in missing.iter().enumerate() {
         if let Err(error) = create_file(draft) {
             for written in &missing[..index] {
@@ -138,23 +138,23 @@ impl ProfileDraft {
     /// If the file cannot be written.
     pub fn write(&self) -> Result<(), DraftError> {
         let unwritten = |error| DraftError::CannotWrite { path: self.file.display().to_string(), error };
-        let place = fs::canonicalize(&self.file).unwrap_or_else(|_| self.file.clone());
-        replace_file(&place, self.text.as_bytes()).map_err(unwritten)
+        let target = fs::canonicalize(&self.file).unwrap_or_else(|_| self.file.clone());
+        replace_file(&target, self.text.as_bytes()).map_err(unwritten)
     }
 }
 
 /// Writes these bytes to a file atomically. An existing file is replaced by one with the same mode.
-fn replace_file(place: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut beside = place.file_name().unwrap_or_default().to_owned();
-    beside.push(".new");
-    let temporary = place.with_file_name(beside);
+fn replace_file(target: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut temporary_name = target.file_name().unwrap_or_default().to_owned();
+    temporary_name.push(".new");
+    let temporary = target.with_file_name(temporary_name);
     let mut file = OpenOptions::new().write(true).create_new(true).open(&temporary)?;
     let written = file
         .write_all(bytes)
-        .and_then(|()| fs::metadata(place).map_or(Ok(()), |before| file.set_permissions(before.permissions())))
+        .and_then(|()| fs::metadata(target).map_or(Ok(()), |before| file.set_permissions(before.permissions())))
         .and_then(|()| file.sync_all())
-        .and_then(|()| fs::rename(&temporary, place))
-        .and_then(|()| private::sync_entry(place));
+        .and_then(|()| fs::rename(&temporary, target))
+        .and_then(|()| private::sync_entry(target));
     written.inspect_err(|_| {
         // The first error is reported, so a failure to remove the file is ignored.
         let _ = fs::remove_file(&temporary);
@@ -252,8 +252,8 @@ impl GatewayLine {
                 "the file has changed in the meantime; run the same command again",
             )));
         }
-        let place = fs::canonicalize(&self.file).unwrap_or_else(|_| self.file.clone());
-        replace_file(&place, self.text.as_bytes()).map_err(unwritten)
+        let target = fs::canonicalize(&self.file).unwrap_or_else(|_| self.file.clone());
+        replace_file(&target, self.text.as_bytes()).map_err(unwritten)
     }
 }
 
@@ -273,7 +273,8 @@ fn read_campaign_text(file: &Path) -> Option<String> {
     (read as u64 <= MAX_BYTES).then_some(text)
 }
 
-/// Inserts a `gateway` line after a commented-out one, or else at the end of the file.
+/// Inserts a `gateway` line after a commented-out `gateway` line, or else at the end of the file. `None` if the text is
+/// not a campaign, already names a gateway, or would not parse as expected with the line.
 fn insert_gateway(before: &str, gateway: &str) -> Option<String> {
     let mut expected: Mapping = serde_yaml::from_str(before).ok()?;
     if expected.contains_key(GATEWAY_KEY) || !expected.contains_key(CHANNELS_KEY) {
@@ -290,7 +291,7 @@ fn insert_gateway(before: &str, gateway: &str) -> Option<String> {
     lines.insert(at, &line);
     let text = lines.concat();
     // The line must not end up after `...`, after a flow mapping, or inside a quoted string.
-    let is_as_expected = serde_yaml::from_str::<Value>(&text).is_ok_and(|now| now == Value::Mapping(expected));
+    let is_as_expected = serde_yaml::from_str::<Value>(&text).is_ok_and(|parsed| parsed == Value::Mapping(expected));
     is_as_expected.then_some(text)
 }
 
@@ -416,7 +417,7 @@ mod gateway_line_tests {
     }
 
     #[test]
-    fn file_that_cannot_take_the_line_is_unchanged() {
+    fn gateway_line_is_not_added_to_unsuitable_files() {
         for before in [
             "channels: []\ngateway: sandbox\n",
             "production:\n  base_url: https://gateway.example\n",

@@ -1,7 +1,7 @@
 //! Errors of runs, with their messages in plain English.
 //!
-//! A message says what happened and where. It names no options or commands: the command line adds the exit code and the
-//! remedy, which names them. Refusals with longer messages are in `refusals`.
+//! A message says what happened and where. Messages name no options or commands: the command line adds exit codes and
+//! remedies, which name options and commands. Refusals with longer messages are in `refusals`.
 
 mod refusals;
 #[cfg(test)]
@@ -217,10 +217,10 @@ pub enum Error {
     #[error(transparent)]
     InputsChanged(Box<ChangedInputs>),
     /// The proposal was not confirmed.
-    #[error("{}", super::ports::describe_refusal(.what, *.refusal))]
+    #[error("{}", super::ports::describe_refusal(.proposal, *.refusal))]
     NotConfirmed {
         /// The proposal.
-        what: ProposalKind,
+        proposal: ProposalKind,
         /// The reason the proposal was not confirmed.
         refusal: ConsentRefusal,
     },
@@ -228,11 +228,11 @@ pub enum Error {
     #[error(
         "sending again to all recipients would reach {}, not {}; nothing was sent",
         format_count(*.number, "recipient"),
-        campaign_core::domain::format_thousands(*.said)
+        campaign_core::domain::format_thousands(*.expected)
     )]
     OtherNumber {
         /// The expected number.
-        said: u64,
+        expected: u64,
         /// The number of recipients.
         number: u64,
     },
@@ -371,7 +371,7 @@ pub enum RunPhase {
     Preparing,
     /// This many messages were in flight and are now in doubt.
     Sending(u64),
-    /// All messages of this call were sent.
+    /// All messages of this invocation were sent.
     Ending,
 }
 

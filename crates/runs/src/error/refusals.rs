@@ -144,12 +144,12 @@ pub enum DecisionRefusal {
         run: String,
     },
     /// The decision can lead to duplicates, and their number was not accepted.
-    #[error("{}", describe_duplicates(*.rows, *.said))]
+    #[error("{}", describe_duplicates(*.rows, *.accepted))]
     DuplicatesNotAccepted {
         /// The number of rows.
         rows: u64,
         /// The number of duplicates that were accepted.
-        said: Option<u64>,
+        accepted: Option<u64>,
     },
     /// A newer run replaced the run.
     #[error("this run was replaced by a newer one and can no longer send messages; no decision was recorded")]
@@ -256,14 +256,14 @@ pub enum RetryRefusal {
         skipped: SkippedRetries,
     },
     /// The gateway did not confirm that messages failed.
-    #[error("{}", describe_unconfirmed(.run, *.rows, *.said))]
+    #[error("{}", describe_unconfirmed(.run, *.rows, *.accepted))]
     Unconfirmed {
         /// The run.
         run: String,
         /// The number of these messages.
         rows: u64,
         /// The number of duplicates that were accepted.
-        said: Option<u64>,
+        accepted: Option<u64>,
     },
     /// The number of messages changed since a person confirmed it.
     #[error(
@@ -381,7 +381,7 @@ pub enum PlanRefusal {
         digest: String,
     },
     /// The campaign differs from the plan.
-    #[error("{}", describe_changes(.digest, .what))]
+    #[error("{}", describe_changes(.digest, .differences))]
     Changed {
         /// The digest of the plan.
         digest: String,
@@ -389,8 +389,8 @@ pub enum PlanRefusal {
         file: PathBuf,
         /// The gateway.
         gateway: String,
-        /// The differences, in words.
-        what: Vec<String>,
+        /// The differences, in words. Empty if they are unknown.
+        differences: Vec<String>,
     },
     /// More recipients than were planned or approved would get a message.
     #[error(
@@ -416,7 +416,7 @@ pub enum PlanRefusal {
         "{run} has no recipients left and did not use an approval of plan {}, so it cannot be resumed with that plan",
         short_digest(.digest)
     )]
-    NobodyLeft {
+    NoRecipientsLeft {
         /// The digest of the plan.
         digest: String,
         /// The campaign file.
@@ -490,7 +490,7 @@ pub enum PlanRefusal {
     },
     /// The profile names no approvers, so signatures cannot be verified.
     #[error("the profile has no `approval`, so a signature cannot be verified; nothing was approved")]
-    NobodyCanSign,
+    NoApprovers,
     /// No approver of the profile signed this token for a run.
     #[error("this token is not valid: no approver in the profile signed it for a run; nothing was sent")]
     NotProven,
@@ -513,14 +513,14 @@ pub enum PlanRefusal {
     Rehearsal,
 }
 
-fn describe_changes(digest: &str, what: &[String]) -> String {
+fn describe_changes(digest: &str, differences: &[String]) -> String {
     let digest = short_digest(digest);
-    match what {
+    match differences {
         [] => format!(
             "this run differs from plan {digest}; that plan is not in this ledger, so the differences are unknown; \
              nothing was sent"
         ),
-        what => format!("this run differs from plan {digest}: {} changed; nothing was sent", what.join(", ")),
+        _ => format!("this run differs from plan {digest}: {} changed; nothing was sent", differences.join(", ")),
     }
 }
 

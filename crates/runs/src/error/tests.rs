@@ -1,4 +1,4 @@
-//! Messages must suit every surface: plain English, without options, commands or `Debug` output.
+//! Tests that error messages suit every surface: plain English, without options, commands or `Debug` output.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -54,7 +54,7 @@ fn run_errors() -> Vec<Error> {
         Error::TextChanged { run: run(), began_at: at, people: 1, changes: vec![CHANGED_TEXTS] },
         Error::TextChanged { run: run(), began_at: at, people: 2, changes: vec!["`vars`", "`variants`"] },
         Error::NoGatewayNamed,
-        Error::OtherNumber { said: 2, number: 3 },
+        Error::OtherNumber { expected: 2, number: 3 },
         Error::TooManyRecipients { number: 3, limit: 2 },
         Error::TooManyAbroad { number: 3, limit: 2, home: "UA".to_owned() },
         Error::NoSuchRow { row: Row::new(9), last: Row::new(4) },
@@ -71,7 +71,7 @@ fn run_errors() -> Vec<Error> {
         Error::Interrupted { signal: 2, phase: RunPhase::Sending(1) },
         Error::Interrupted { signal: 2, phase: RunPhase::Ending },
         Error::Backup(BackupRefusal::NotRestored { ledger: "ledger.sqlite".to_owned(), made_at: at }),
-        Error::Backup(BackupRefusal::MaySendTwice { made_at: at, number: 3, said: Some(2) }),
+        Error::Backup(BackupRefusal::MaySendTwice { made_at: at, number: 3, accepted: Some(2) }),
     ]
 }
 
@@ -112,11 +112,11 @@ fn refusal_errors() -> Vec<Error> {
         Error::Retry(RetryRefusal::NeedsApproval { run: run(), gateway: gateway() }),
         Error::Retry(RetryRefusal::Changed { run: run(), file: campaign_file(), gateway: gateway(), changes: list() }),
         Error::Retry(RetryRefusal::Nothing { run: run(), failed: 2, error: Some("No route".to_owned()), skipped }),
-        Error::Retry(RetryRefusal::Unconfirmed { run: run(), rows: 3, said: Some(2) }),
+        Error::Retry(RetryRefusal::Unconfirmed { run: run(), rows: 3, accepted: Some(2) }),
         Error::Decision(DecisionRefusal::NotApplicable { row: Row::new(2), state: RowState::Accepted }),
         Error::Decision(DecisionRefusal::NotInDoubt { row: Row::new(2), state: RowState::Accepted }),
         Error::Decision(DecisionRefusal::Nothing { run: run() }),
-        Error::Decision(DecisionRefusal::DuplicatesNotAccepted { rows: 3, said: Some(2) }),
+        Error::Decision(DecisionRefusal::DuplicatesNotAccepted { rows: 3, accepted: Some(2) }),
         Error::Decision(DecisionRefusal::Replaced),
         Error::Decision(DecisionRefusal::NoIds { path: campaign_file(), run: run() }),
         changed(list(), None),
@@ -127,14 +127,14 @@ fn refusal_errors() -> Vec<Error> {
         Error::Policy(PolicyRefusal::OutsideWindow { opens: None }),
         Error::Policy(PolicyRefusal::Capped),
         Error::Policy(PolicyRefusal::OutsideCountries { held: vec![held], allowed: CountrySet::default() }),
-        Error::Policy(PolicyRefusal::TooManyTests { number: 3, most: 2 }),
+        Error::Policy(PolicyRefusal::TooManyTests { number: 3, limit: 2 }),
         Error::Plan(unapproved(None)),
         Error::Plan(PlanRefusal::Unknown { digest: digest() }),
         Error::Plan(PlanRefusal::Changed {
             digest: digest(),
             file: campaign_file(),
             gateway: gateway(),
-            what: Vec::new(),
+            differences: Vec::new(),
         }),
         Error::Plan(PlanRefusal::More {
             digest: digest(),
@@ -143,7 +143,7 @@ fn refusal_errors() -> Vec<Error> {
             planned: 2,
             now: 3,
         }),
-        Error::Plan(PlanRefusal::NobodyLeft {
+        Error::Plan(PlanRefusal::NoRecipientsLeft {
             digest: digest(),
             file: campaign_file(),
             gateway: gateway(),
@@ -166,7 +166,7 @@ fn refusal_errors() -> Vec<Error> {
         ]
     };
     for refusal in [ConsentRefusal::Declined, ConsentRefusal::NoTerminal] {
-        errors.extend(kinds().map(|what| Error::NotConfirmed { what, refusal }));
+        errors.extend(kinds().map(|proposal| Error::NotConfirmed { proposal, refusal }));
     }
     errors
 }

@@ -16,6 +16,7 @@ const MAX_ERROR_OUTPUT: usize = 2_000;
 /// The size of the read buffer in bytes.
 const BUFFER_BYTES: usize = 1 << 16;
 
+/// Runs the program and stores its standard output. The program does not get the variables `hidden_variables`.
 pub(super) async fn fetch_from_command(
     source: &ListCommand,
     hidden_variables: &[String],
@@ -112,6 +113,7 @@ const READ_AHEAD: usize = 4;
 /// A chunk of the input. An empty chunk marks the end.
 type InputChunk = io::Result<Vec<u8>>;
 
+/// Stores the piped input until its end.
 pub(super) async fn fetch_from_input(piped: PipedInput, spool: ListSpool) -> Result<ListSpool, FetchError> {
     let Some(input) = piped() else {
         return Err(FetchError::new("standard input is not a pipe or a file")

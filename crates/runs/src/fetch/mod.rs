@@ -74,7 +74,7 @@ pub async fn fetch_list(inputs: &Arc<Inputs>, context: FetchContext<'_>) -> Resu
     (context.observer)(RunEvent::Fetching { what: recipients.to_string() });
     let fetched = match recipients {
         RecipientSource::File(_) => return Ok(Arc::clone(inputs)),
-        // This source returns ledger errors as they are.
+        // A ledger error fails the command. It is not a finding about the list.
         RecipientSource::Run(past) => fetch_from_run(past, context, inputs).await?,
         RecipientSource::Url(source) => {
             fetch_with_timeout(url::fetch_from_url(source, create_spool(context)?), source.timeout).await
@@ -101,15 +101,16 @@ pub async fn fetch_list(inputs: &Arc<Inputs>, context: FetchContext<'_>) -> Resu
     Ok(Arc::new(inputs.with_list(CampaignList::Fetched(Arc::new(list)))))
 }
 
-/// Reads a secret that a source needs.
-fn read_secret(source: &SecretSource, what: &str) -> Result<SecretString, FetchError> {
-    source.read_secret(what, &|name| std::env::var(name).ok()).map_err(FetchError::new)
+/// Reads a secret that a source needs. Errors name the secret by `description`.
+fn read_secret(source: &SecretSource, description: &str) -> Result<SecretString, FetchError> {
+    source.read_secret(description, &|name| std::env::var(name).ok()).map_err(FetchError::new)
 }
 
 fn create_spool(context: FetchContext<'_>) -> Result<ListSpool, Error> {
     ListSpool::new(context.state).map_err(|error| Error::Storage(format!("cannot store the list: {error}")))
 }
 
+/// Waits for a list, and returns an error after the time limit.
 async fn fetch_with_timeout(
     fetching: impl Future<Output = Result<ListSpool, FetchError>>,
     limit: Duration,
@@ -137,7 +138,7 @@ fn unfetched_list_error(inputs: &Inputs, failed: FetchError) -> Error {
 /// commands.
 ///
 /// # Errors
-/// If the profiles file cannot be read: then it is unknown which variables contain secrets.
+/// If the profiles file cannot be read, because it is then unknown which variables contain secrets.
 fn list_secret_variables(inputs: &Inputs, profiles: &Profiles) -> Result<Vec<String>, Error> {
     let gateways = profiles.load(Some(&inputs.campaign.file))?;
     let profile_secrets = gateways.profiles().iter().flat_map(|profile| {

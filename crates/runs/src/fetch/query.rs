@@ -46,6 +46,7 @@ impl From<FetchError> for QueryError {
     }
 }
 
+/// Runs the query and stores the rows as CSV. `:today` in the query is replaced by `today`.
 pub(super) async fn fetch_from_query(
     source: &ListQuery,
     today: Date,
@@ -200,7 +201,7 @@ struct ListWriter {
 }
 
 impl ListWriter {
-    /// Writes the header. Binary columns are refused.
+    /// Writes the header from the names and types of the columns. Binary columns are refused.
     fn write_header(&mut self, columns: &[(String, String)]) -> Result<(), FetchError> {
         if columns.is_empty() {
             return Err(FetchError::new("the query returns no columns").with_help("write a `select` statement"));
@@ -238,9 +239,9 @@ impl ListWriter {
 
 /// Returns the query with each `:today` replaced by the database's parameter syntax, and the number of replacements.
 fn bind_date(source: &ListQuery, parameter: &str) -> Result<(String, usize), FetchError> {
-    let several =
+    let multiple_statements_error =
         || FetchError::new("`sql` contains more than one statement").with_help("write a single `select` statement");
-    replace_date(&source.sql, parameter).ok_or_else(several)
+    replace_date(&source.sql, parameter).ok_or_else(multiple_statements_error)
 }
 
 fn binary_column_error(column: &str) -> FetchError {
@@ -349,7 +350,8 @@ pub(super) const LONG_VALUE: &[u8] = b"campaign: too long";
 /// Wraps a PostgreSQL query so that it fails with [`LONG_ROW`] if a row is too long.
 ///
 /// `OFFSET 0` keeps the server from evaluating rows that the query itself omits, and from reordering the rows. The text
-/// form of a row contains extra quotes, at most as many as the row has characters.
+/// form of a row contains extra quotes, at most as many as the row has characters, so rows within [`RECORD_LIMIT`]
+/// always pass.
 pub(super) fn wrap_postgres_query(sql: &str) -> String {
     let max_length = 4 * RECORD_LIMIT;
     format!(
@@ -392,8 +394,8 @@ mod tests {
             ("select 1;;", Some(("select 1", 0))),
             ("select 'щ' || :today", Some(("select 'щ' || ?", 1))),
         ] {
-            let found = replace_date(sql, "?");
-            assert_eq!(found.as_ref().map(|(text, dates)| (text.as_str(), *dates)), expected, "{sql}");
+            let replaced = replace_date(sql, "?");
+            assert_eq!(replaced.as_ref().map(|(text, dates)| (text.as_str(), *dates)), expected, "{sql}");
         }
     }
 

@@ -23,6 +23,7 @@ const USER_AGENT: &str = concat!("campaign/", env!("CARGO_PKG_VERSION"));
 /// The maximum number of redirects that are followed.
 const MAX_REDIRECTS: usize = 5;
 
+/// Downloads the list and refuses an incomplete response.
 pub(super) async fn fetch_from_url(source: &ListUrl, mut spool: ListSpool) -> Result<ListSpool, FetchError> {
     let mut response = follow_redirects(source).await?;
     check_status(response.status())?;

@@ -1,4 +1,4 @@
-//! Notifications about runs: from the notice in the ledger to the webhook or program that delivers it.
+//! Delivery of notifications about runs to webhooks and programs.
 //!
 //! The notifier takes due notifications from the ledger, merges them, delivers them to their targets (webhooks or
 //! programs), and records the results.
@@ -77,7 +77,8 @@ pub fn run_notice(
     }
 }
 
-/// Merges notices of the same occasion into a single notice. The figures come from the last notice.
+/// Merges notices of the same occasion into a single notice. The figures come from the last notice. `None` if there are
+/// no notices.
 fn merge_notices(notices: &[Notice]) -> Option<Notice> {
     let (last, before) = notices.split_last()?;
     if before.is_empty() {
@@ -104,7 +105,7 @@ fn truncate_text(text: String) -> String {
 const MERGE_INTERVAL: Duration = Duration::from_secs(60);
 /// The time after which the delivery of a notification is no longer retried.
 const GIVE_UP_AFTER: SignedDuration = SignedDuration::from_hours(1);
-/// The duration of a claim of notifications. It is longer than a delivery takes.
+/// The time for which notifications are claimed. A delivery takes less time.
 const CLAIM_TIME: Duration = Duration::from_secs(60);
 /// The timeout of a receiver if no command waits for the delivery.
 const RECEIVER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -116,7 +117,8 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const RETRY_DELAYS: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
 /// The maximum number of receivers that are notified at a time.
 const MAX_CONCURRENT: usize = 8;
-/// The lock of the one process that delivers the notifications of all processes. No campaign can have this name.
+/// The lock of the one process that delivers the notifications of all processes, as a campaign name and an account. No
+/// campaign can have this name.
 const NOTIFIER_LOCK: (&str, &str) = ("serve.notifications", "all");
 
 /// The programs that a process may start to notify someone.
@@ -138,7 +140,7 @@ impl AllowedPrograms {
     }
 }
 
-/// Called after each attempt with whether it succeeded.
+/// A callback after each delivery attempt. The argument is whether the attempt succeeded.
 pub type OnNotified = Arc<dyn Fn(bool) + Send + Sync>;
 
 /// Tries once, with a short timeout, to deliver the due notifications at the end of a run. A server delivers the
@@ -211,10 +213,11 @@ async fn notify_once(
     on_notified: &OnNotified,
 ) -> Result<(), LedgerError> {
     let due = ledger.take_notifications(merge_interval, CLAIM_TIME).await?;
-    let (allowed, disallowed): (Vec<_>, Vec<_>) = due.into_iter().partition(|one| programs.allows(&one.content.target));
+    let (allowed, disallowed): (Vec<_>, Vec<_>) =
+        due.into_iter().partition(|notification| programs.allows(&notification.content.target));
     // Another process might be allowed to start these programs, so the notifications become due again.
     if !disallowed.is_empty() {
-        let keys = disallowed.iter().map(|one| one.key).collect();
+        let keys = disallowed.iter().map(|notification| notification.key).collect();
         let outcome = NotificationOutcome::RetryAfter(RETRY_DELAYS.0);
         ledger.update_notifications(NotificationUpdate::Attempted { keys, outcome }).await?;
     }
@@ -266,7 +269,7 @@ async fn deliver_group(group: &[Notification], timeout: Duration) -> Result<(), 
     let unreadable = |error: serde_json::Error| format!("cannot read the stored notification: {error}");
     let notices: Vec<Notice> = group
         .iter()
-        .map(|one| serde_json::from_str(&one.content.notice))
+        .map(|notification| serde_json::from_str(&notification.content.notice))
         .collect::<Result<_, _>>()
         .map_err(unreadable)?;
     let first = group.first().ok_or("there is no notification to send")?;
@@ -286,11 +289,12 @@ async fn deliver_group(group: &[Notification], timeout: Duration) -> Result<(), 
 /// Decides which outcome to record for each notification. Undelivered notifications are given up once they are too old.
 fn decide_outcomes(group: &[Notification], now: Timestamp, is_delivered: bool) -> Vec<(Vec<i64>, NotificationOutcome)> {
     if is_delivered {
-        return vec![(group.iter().map(|one| one.key).collect(), NotificationOutcome::Sent)];
+        return vec![(group.iter().map(|notification| notification.key).collect(), NotificationOutcome::Sent)];
     }
-    let attempts = group.iter().map(|one| one.attempts).max().unwrap_or(1);
-    let (expired, recent): (Vec<_>, Vec<_>) = group.iter().partition(|one| now.duration_since(one.at) >= GIVE_UP_AFTER);
-    let keys = |part: Vec<&Notification>| part.iter().map(|one| one.key).collect::<Vec<_>>();
+    let attempts = group.iter().map(|notification| notification.attempts).max().unwrap_or(1);
+    let is_expired = |notification: &&Notification| now.duration_since(notification.at) >= GIVE_UP_AFTER;
+    let (expired, recent): (Vec<_>, Vec<_>) = group.iter().partition(is_expired);
+    let keys = |part: Vec<&Notification>| part.iter().map(|notification| notification.key).collect::<Vec<_>>();
     let outcomes = [
         (keys(expired), NotificationOutcome::GivenUp),
         (keys(recent), NotificationOutcome::RetryAfter(retry_delay(attempts))),
@@ -315,8 +319,8 @@ mod tests {
 
     #[test]
     fn merged_notice_lists_each_notice_up_to_a_limit() {
-        let one = merge_notices(&[notice("a finished")]).unwrap();
-        assert_eq!(one.text, "a finished");
+        let single = merge_notices(&[notice("a finished")]).unwrap();
+        assert_eq!(single.text, "a finished");
         let three = merge_notices(&["a finished", "b finished", "c finished"].map(notice)).unwrap();
         assert_eq!(three.text, "3 campaign notifications (finished):\n- a finished\n- b finished\n- c finished");
         let many = merge_notices(&vec![notice("it finished"); 57]).unwrap();
@@ -364,11 +368,12 @@ mod delivery_tests {
         key: i64,
         target: &str,
         occasion: NotificationEvent,
-        (minutes, tries): (i64, u32),
+        minutes_ago: i64,
+        attempts: u32,
     ) -> Notification {
-        let at = Timestamp::from_second(1_800_000_000 - minutes * 60).unwrap();
+        let at = Timestamp::from_second(1_800_000_000 - minutes_ago * 60).unwrap();
         let content = NewNotification { occasion, target: target.to_owned(), notice: String::new() };
-        Notification { key, at, attempts: tries, content }
+        Notification { key, at, attempts, content }
     }
 
     #[test]
@@ -396,12 +401,10 @@ mod delivery_tests {
             ("a", NotificationEvent::Stopped),
             ("a", NotificationEvent::Finished),
         ];
-        let due = (0..)
-            .zip(due)
-            .map(|(key, (target, occasion))| stored_notification(key, target, occasion, (0, 1)))
-            .collect();
+        let due =
+            (0..).zip(due).map(|(key, (target, occasion))| stored_notification(key, target, occasion, 0, 1)).collect();
         let keys: Vec<Vec<i64>> =
-            group_notifications(due).iter().map(|group| group.iter().map(|one| one.key).collect()).collect();
+            group_notifications(due).iter().map(|group| group.iter().map(|stored| stored.key).collect()).collect();
         assert_eq!(keys, [vec![0, 3], vec![1], vec![2]]);
     }
 
@@ -409,8 +412,8 @@ mod delivery_tests {
     fn notification_is_retried_with_backoff_for_an_hour() {
         let now = Timestamp::from_second(1_800_000_000).unwrap();
         let group = [
-            stored_notification(1, "a", NotificationEvent::Finished, (61, 20)),
-            stored_notification(2, "a", NotificationEvent::Finished, (3, 2)),
+            stored_notification(1, "a", NotificationEvent::Finished, 61, 20),
+            stored_notification(2, "a", NotificationEvent::Finished, 3, 2),
         ];
         let longest = NotificationOutcome::RetryAfter(Duration::from_secs(300));
         assert_eq!(decide_outcomes(&group, now, false), [(vec![1], NotificationOutcome::GivenUp), (vec![2], longest)]);

@@ -68,7 +68,7 @@ fn describe_error(error: &reqwest::Error) -> String {
     description.to_owned()
 }
 
-/// The reason a request to a URL of the user failed. The original error contains the URL, which might be a secret.
+/// The reason a request to a user's URL failed. The original error contains the URL, which might be a secret.
 pub(crate) enum RequestFailure {
     /// The host has a private address.
     PrivateAddress,
@@ -98,7 +98,7 @@ impl RequestFailure {
 /// A resolver that accepts public addresses only.
 pub(crate) struct PublicResolver;
 
-/// The host name has a private address, perhaps besides public ones.
+/// The host name resolves to a private address, possibly in addition to public addresses.
 #[derive(Debug, thiserror::Error)]
 #[error("the host name resolves to an address on this machine or its local network")]
 struct PrivateAddressError;
@@ -106,12 +106,12 @@ struct PrivateAddressError;
 impl Resolve for PublicResolver {
     fn resolve(&self, name: Name) -> Resolving {
         Box::pin(async move {
-            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            let addresses: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
             // One private address is enough to refuse: the owner of the name chooses which address is tried.
-            if found.iter().any(|address| !is_public(address.ip())) {
+            if addresses.iter().any(|address| !is_public(address.ip())) {
                 return Err(PrivateAddressError.into());
             }
-            Ok(Box::new(found.into_iter()) as Addrs)
+            Ok(Box::new(addresses.into_iter()) as Addrs)
         })
     }
 }

@@ -62,10 +62,10 @@ pub async fn find_weaker_rules(adapters: &Adapters, profile: &Profile) -> Result
     if profile.is_loopback() {
         return Ok(Vec::new());
     }
-    let now = RecordedRule::from_rule(profile.approval.as_ref());
+    let current = RecordedRule::from_rule(profile.approval.as_ref());
     let governing = load_governing_rules(adapters, profile).await?.into_iter();
     let mut changes: Vec<WeakerRule> = Vec::new();
-    for (record, known) in governing.filter(|(_, known)| known.is_weakened_by(&now)) {
+    for (record, known) in governing.filter(|(_, known)| known.is_weakened_by(&current)) {
         let change = weaker_rule(profile, &record, &known);
         if !changes.contains(&change) {
             changes.push(change);
@@ -82,24 +82,24 @@ pub async fn record_rule(adapters: &Adapters, profile: &Profile) -> Result<(), E
     if profile.is_loopback() {
         return Ok(());
     }
-    let now = RecordedRule::from_rule(profile.approval.as_ref());
+    let current = RecordedRule::from_rule(profile.approval.as_ref());
     let governing = load_governing_rules(adapters, profile).await?;
     let is_new = governing.is_empty() && profile.approval.is_some();
     let has_account_rule = governing.iter().any(|(record, _)| record.account == profile.account);
     let lacks_account_rule = !governing.is_empty() && !has_account_rule;
-    let differs = governing.iter().any(|(_, known)| *known != now);
+    let differs = governing.iter().any(|(_, known)| *known != current);
     match is_new || differs || lacks_account_rule {
-        true => store_rule(adapters, profile, &now).await,
+        true => store_rule(adapters, profile, &current).await,
         false => Ok(()),
     }
 }
 
-async fn store_rule(adapters: &Adapters, profile: &Profile, now: &RecordedRule) -> Result<(), Error> {
+async fn store_rule(adapters: &Adapters, profile: &Profile, current: &RecordedRule) -> Result<(), Error> {
     let rule = StoredApprovalRule {
         account: profile.account.clone(),
         gateway: profile.name.clone(),
         hosts: list_hosts(profile),
-        rule: serde_json::to_string(now).map_err(|error| Error::Internal(error.to_string()))?,
+        rule: serde_json::to_string(current).map_err(|error| Error::Internal(error.to_string()))?,
         by: current_person(),
         at: (adapters.clock)(),
     };
@@ -177,14 +177,14 @@ impl RecordedRule {
         )
     }
 
-    /// Whether the rule `now` allows more than this rule: a higher limit, or a person or key that this rule lacks.
-    fn is_weakened_by(&self, now: &Self) -> bool {
-        match (&self.0, &now.0) {
+    /// Whether the `current` rule allows more than this rule: a higher limit, or a person or key that this rule lacks.
+    fn is_weakened_by(&self, current: &Self) -> bool {
+        match (&self.0, &current.0) {
             (None, _) => false,
             (Some(_), None) => true,
-            (Some(known), Some(now)) => {
+            (Some(known), Some(current)) => {
                 let is_new = |(name, key): (&String, &String)| known.by.get(name) != Some(key);
-                now.above > known.above || now.by.iter().any(is_new)
+                current.above > known.above || current.by.iter().any(is_new)
             }
         }
     }
@@ -195,8 +195,8 @@ impl std::fmt::Display for RecordedRule {
         match &self.0 {
             None => f.write_str("no approval"),
             Some(RuleLimits { above, by }) => {
-                let names = |(name, key): (&String, &String)| format!("{name} ({key})");
-                let by: Vec<String> = by.iter().map(names).collect();
+                let describe_approver = |(name, key): (&String, &String)| format!("{name} ({key})");
+                let by: Vec<String> = by.iter().map(describe_approver).collect();
                 let recipients = format_count((*above).into(), "recipient");
                 write!(f, "approval by {} for more than {recipients}", by.join(" or "))
             }

@@ -117,15 +117,15 @@ fn find_signer(review: &PlanReview, profile: &Profile, key: Option<&PrivateKey>)
     let gateway = || profile.name.clone();
     match (&profile.approval, key) {
         (None, None) => Ok(current_person()),
-        (None, Some(_)) => Err(Error::Plan(PlanRefusal::NobodyCanSign)),
+        (None, Some(_)) => Err(Error::Plan(PlanRefusal::NoApprovers)),
         (Some(_), None) => {
             Err(Error::Plan(PlanRefusal::NeedsKey { digest: review.digest.clone(), gateway: gateway() }))
         }
         (Some(rule), Some(key)) => {
             let public_key = key.public_key();
-            let known = rule.by.iter().find(|(_, public)| Some(*public) == public_key);
-            let unknown = || Error::Plan(PlanRefusal::UnknownKey { gateway: gateway() });
-            known.map(|(name, _)| name.clone()).ok_or_else(unknown)
+            let approver = rule.by.iter().find(|(_, public)| Some(*public) == public_key);
+            let unknown_key = || Error::Plan(PlanRefusal::UnknownKey { gateway: gateway() });
+            approver.map(|(name, _)| name.clone()).ok_or_else(unknown_key)
         }
     }
 }
@@ -136,6 +136,7 @@ fn new_token() -> String {
 }
 
 impl PlanReview {
+    /// Loads the current campaign and list for a plan, and refuses a campaign that differs from the plan.
     async fn load(adapters: &Adapters, digest: String, planned: PlannedCampaign) -> Result<Self, Error> {
         let inputs = Arc::new(load_planned_inputs(adapters, &planned)?);
         let rule = inputs.destination.profile().and_then(|profile| profile.approval.as_ref());
@@ -156,7 +157,7 @@ impl PlanReview {
         // A refusal to start is ignored here, because the run reports it.
         let open = refuse_start(adapters.ledger.as_ref(), &inputs).await.unwrap_or_default();
         let survey = survey_for_plan(adapters, &inputs, open, *again, occurrence.is_some()).await?;
-        let rows = planned_request(&planned).choose_rows(&survey.survey.planned_rows(), survey.survey.last_row)?;
+        let rows = rebuild_request(&planned).choose_rows(&survey.survey.planned_rows(), survey.survey.last_row)?;
         let review = Self { digest, planned, inputs, survey, rows };
         review.refuse_changed_campaign()?;
         Ok(review)
@@ -176,15 +177,15 @@ impl PlanReview {
     }
 
     fn refuse_changed_campaign(&self) -> Result<(), Error> {
-        let now: FrozenInputs = freeze_inputs(&self.inputs, &self.survey);
+        let current: FrozenInputs = freeze_inputs(&self.inputs, &self.survey);
         let destination = &self.inputs.destination;
         let options = self.planned.options.clone().with_resources_of(&self.inputs);
-        if list_valid_digests(&now, destination, &options)?.contains(&self.digest) {
+        if list_valid_digests(&current, destination, &options)?.contains(&self.digest) {
             return Ok(());
         }
-        let differences = self.planned.describe_differences(&now, destination, &options);
+        let differences = self.planned.describe_differences(&current, destination, &options);
         let (file, gateway) = (self.inputs.campaign.file.clone(), self.inputs.campaign.brief.gateway.clone());
-        Err(Error::Plan(PlanRefusal::Changed { digest: self.digest.clone(), file, gateway, what: differences }))
+        Err(Error::Plan(PlanRefusal::Changed { digest: self.digest.clone(), file, gateway, differences }))
     }
 }
 
@@ -202,7 +203,7 @@ fn load_planned_inputs(adapters: &Adapters, planned: &PlannedCampaign) -> Result
 }
 
 /// Rebuilds the part of the planned request that selects rows.
-fn planned_request(planned: &PlannedCampaign) -> RunRequest {
+fn rebuild_request(planned: &PlannedCampaign) -> RunRequest {
     let rows = planned.options.rows.as_ref().and_then(|rows| rows.parse::<RowSet>().ok());
     RunRequest { rows, limit: planned.options.limit, round: Round::Same, ..RunRequest::default() }
 }
@@ -244,7 +245,7 @@ pub async fn find_occurrence_plan(ledger: &dyn Ledger, key: &OccurrenceKey) -> R
         .map(|plan| plan.digest))
 }
 
-/// The recipients of test messages. The ledger contains no record of their numbers.
+/// The recipients of test messages. The ledger stores only masked numbers and a hash of all numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestRecipients {
     /// The numbers, masked.

@@ -29,11 +29,11 @@ pub(crate) struct RequiredPlan {
     pub(super) approvals: Vec<StoredApproval>,
 }
 
-/// Finds the plan whose digest has this prefix.
+/// Finds the plan whose digest has this prefix. Returns an error if no plan, or more than one plan, has this prefix.
 pub(super) async fn find_plan(ledger: &dyn Ledger, prefix: &str) -> Result<Plan, Error> {
-    let mut found = ledger.find_plans(&prefix.to_lowercase()).await?;
-    let refusal = match (found.len(), prefix.is_empty()) {
-        (1, false) => return Ok(found.remove(0)),
+    let mut plans = ledger.find_plans(&prefix.to_lowercase()).await?;
+    let refusal = match (plans.len(), prefix.is_empty()) {
+        (1, false) => return Ok(plans.remove(0)),
         (0, _) | (_, true) => PlanRefusal::Unknown { digest: prefix.to_owned() },
         _ => PlanRefusal::Ambiguous { digest: prefix.to_owned() },
     };
@@ -100,7 +100,7 @@ async fn import_approval(
     digest: Option<&str>,
     rule: Option<&ApprovalRule>,
 ) -> Result<String, Error> {
-    let Some(rule) = rule else { return Err(Error::Plan(PlanRefusal::NobodyCanSign)) };
+    let Some(rule) = rule else { return Err(Error::Plan(PlanRefusal::NoApprovers)) };
     let proven = verify_token(token, &rule.by).filter(|approval| !approval.standing);
     let approval = proven.ok_or(Error::Plan(PlanRefusal::NotProven))?;
     if let Some(other) = digest.filter(|digest| !approval.digest.starts_with(&digest.to_lowercase())) {
@@ -112,8 +112,8 @@ async fn import_approval(
     Ok(digest)
 }
 
-/// The states of rows without a message.
-const UNTOUCHED: [RowState; 4] = [RowState::Planned, RowState::NotSent, RowState::Skipped, RowState::Invalid];
+/// The states of rows that were never sent.
+const UNSENT_STATES: [RowState; 4] = [RowState::Planned, RowState::NotSent, RowState::Skipped, RowState::Invalid];
 
 /// A usable approval.
 pub(crate) struct UsableApproval {
@@ -122,7 +122,7 @@ pub(crate) struct UsableApproval {
     /// Whether the resumed run has already used it.
     pub(crate) is_used: bool,
     /// The number of further messages that the approval covers.
-    pub(crate) left: u64,
+    pub(crate) remaining: u64,
 }
 
 /// Messages without an approval, which are compared with the profile's `above`.
@@ -190,7 +190,9 @@ impl Session {
     /// Refuses to send without an approval if the request permits only approved messages.
     pub(crate) fn refuse_unapproved(&self, is_approved: bool, number: u64) -> Result<(), Error> {
         match self.launch.request.approved_only && !is_approved && number > 0 {
-            true => Err(Error::NotConfirmed { what: ProposalKind::Run(number), refusal: ConsentRefusal::NoTerminal }),
+            true => {
+                Err(Error::NotConfirmed { proposal: ProposalKind::Run(number), refusal: ConsentRefusal::NoTerminal })
+            }
             false => Ok(()),
         }
     }
@@ -204,7 +206,7 @@ impl Session {
         };
         match self.find_used_approval(run, std::slice::from_ref(&plan.digest)).await? {
             Some(_) => Ok(()),
-            None => Err(Error::Plan(PlanRefusal::NobodyLeft {
+            None => Err(Error::Plan(PlanRefusal::NoRecipientsLeft {
                 digest: plan.digest.clone(),
                 file: self.inputs().campaign.file.clone(),
                 gateway: self.inputs().campaign.brief.gateway.clone(),
@@ -243,22 +245,22 @@ impl Session {
         let used_approval = self.find_used_approval(run, &valid_digests).await?;
         let approved = sent - unapproved;
         if let Some(approval) = used_approval.filter(|approval| approved < approval.up_to) {
-            let left = approval.up_to - approved;
-            // With a limit, only some of the remaining recipients were approved, so `left` caps their number.
-            if number <= left || self.launch.request.limit.is_some() {
-                return Ok(Some(UsableApproval { approval, is_used: true, left }));
+            let remaining = approval.up_to - approved;
+            // With a limit, only some of the remaining recipients were approved, so `remaining` caps their number.
+            if number <= remaining || self.launch.request.limit.is_some() {
+                return Ok(Some(UsableApproval { approval, is_used: true, remaining }));
             }
         }
         let now = (self.adapters.clock)();
-        let found = match &self.required_plan {
+        let approval = match &self.required_plan {
             Some(plan) => {
                 self.refuse_more_messages(number)?;
                 plan.find_usable_approval(now, number).filter(|_| number > 0).cloned()
             }
             None => self.find_occurrence_approval(frozen, total).await?,
         };
-        match found {
-            Some(approval) => Ok(Some(UsableApproval { left: approval.up_to, approval, is_used: false })),
+        match approval {
+            Some(approval) => Ok(Some(UsableApproval { remaining: approval.up_to, approval, is_used: false })),
             None if is_required => Err(self.unapproved_error(None, total)),
             None => Ok(None),
         }
@@ -274,15 +276,15 @@ impl Session {
         }
         let ledger = self.adapters.ledger.as_ref();
         let frozen = &self.load_frozen(run).await?.inputs;
-        let now = PlanOptions::default().with_resources_of(self.inputs());
-        let mut options = vec![now.clone(), PlanOptions { again: true, ..now }];
+        let current = PlanOptions::default().with_resources_of(self.inputs());
+        let mut options = vec![current.clone(), PlanOptions { again: true, ..current }];
         for used in ledger.list_approvals(ApprovalFilter::Run(run.key)).await? {
             let plans = ledger.find_plans(&used.approval.digest).await?;
             let planned = plans.first().map(PlanContent::parse_campaign).transpose()?;
             options.extend(planned.map(|planned| planned.options.with_resources_of(self.inputs())));
         }
-        let known = options.iter().map(|options| list_valid_digests(frozen, &self.inputs().destination, options));
-        let used_approval = self.find_used_approval(run, &known.collect::<Result<Vec<_>, _>>()?.concat()).await?;
+        let digests = options.iter().map(|options| list_valid_digests(frozen, &self.inputs().destination, options));
+        let used_approval = self.find_used_approval(run, &digests.collect::<Result<Vec<_>, _>>()?.concat()).await?;
         match used_approval.filter(|approval| number <= approval.up_to) {
             Some(_) => Ok(()),
             None => Err(self.unapproved_error(None, total)),
@@ -314,7 +316,7 @@ impl Session {
         self.live_rule().filter(|rule| total.number > 0 && total.sent + total.number > u64::from(rule.above))
     }
 
-    /// The approval rule of a live gateway that is not on this machine.
+    /// The approval rule of the profile, if its gateway is live and not on this machine.
     pub(crate) fn live_rule(&self) -> Option<&ApprovalRule> {
         self.inputs().destination.remote_profile().and_then(|profile| profile.approval.as_ref())
     }
@@ -330,13 +332,13 @@ impl Session {
 
     /// Counts the rows with a message, and the rows with an unapproved message.
     async fn count_sent_and_unapproved(&self, run: &Run, snapshot: &Snapshot) -> Result<(u64, u64), Error> {
-        let touched_rows = RowState::ALL.into_iter().filter(|state| !UNTOUCHED.contains(state));
-        let sent: u64 = touched_rows.map(|state| snapshot.counts.get(state)).sum();
+        let sent_states = RowState::ALL.into_iter().filter(|state| !UNSENT_STATES.contains(state));
+        let sent: u64 = sent_states.map(|state| snapshot.counts.get(state)).sum();
         let (Some(rule), ledger) = (self.live_rule(), self.adapters.ledger.as_ref()) else { return Ok((sent, sent)) };
         let approvals = ledger.list_approvals(ApprovalFilter::Run(run.key)).await?;
         let Some(since) = find_approval_time(run, &approvals, rule) else { return Ok((sent, sent)) };
-        let is_touched = |row| snapshot.states.recorded_state(row).is_some_and(|state| !UNTOUCHED.contains(&state));
-        Ok((sent, count_attempted_before(ledger, run.key, since, is_touched).await?.min(sent)))
+        let is_sent = |row| snapshot.states.recorded_state(row).is_some_and(|state| !UNSENT_STATES.contains(&state));
+        Ok((sent, count_attempted_before(ledger, run.key, since, is_sent).await?.min(sent)))
     }
 
     /// Finds a valid approval of one of these digests that a run has used.
@@ -357,7 +359,7 @@ impl Session {
     /// plan instead.
     async fn find_occurrence_approval(
         &self,
-        now: &FrozenInputs,
+        current: &FrozenInputs,
         total: UnapprovedMessages,
     ) -> Result<Option<Approval>, Error> {
         let request = &self.launch.request;
@@ -366,11 +368,14 @@ impl Session {
             return Ok(None);
         };
         let ledger = self.adapters.ledger.as_ref();
-        let plan_digests =
-            list_valid_digests(now, &self.inputs().destination, &PlanOptions::from_request(request, self.inputs()))?;
+        let plan_digests = list_valid_digests(
+            current,
+            &self.inputs().destination,
+            &PlanOptions::from_request(request, self.inputs()),
+        )?;
         for digest in plan_digests.iter().chain([schedule_digest]) {
-            let found = load_approvals(ledger, digest, self.approval_rule()).await?;
-            if let Some(approval) = find_usable_approval(&found, (self.adapters.clock)(), total.number) {
+            let approvals = load_approvals(ledger, digest, self.approval_rule()).await?;
+            if let Some(approval) = find_usable_approval(&approvals, (self.adapters.clock)(), total.number) {
                 return Ok(Some(approval.clone()));
             }
         }
@@ -387,25 +392,27 @@ impl Session {
         Error::Plan(PlanRefusal::Unapproved { digest, file, gateway, number, sent, above })
     }
 
-    fn refuse_other_plan(&self, now: &FrozenInputs, options: &[PlanOptions]) -> Result<(), Error> {
+    /// Refuses inputs that have the digest of the required plan with none of these options.
+    fn refuse_other_plan(&self, current: &FrozenInputs, options: &[PlanOptions]) -> Result<(), Error> {
         let Some(plan) = &self.required_plan else { return Ok(()) };
         let destination = &self.inputs().destination;
         for options in options {
-            if list_valid_digests(now, destination, options)?.contains(&plan.digest) {
+            if list_valid_digests(current, destination, options)?.contains(&plan.digest) {
                 return Ok(());
             }
         }
         let planned = plan.planned.as_ref().zip(options.first());
-        let differences = planned.map(|(planned, options)| planned.describe_differences(now, destination, options));
+        let differences = planned.map(|(planned, options)| planned.describe_differences(current, destination, options));
         let campaign = &self.inputs().campaign;
         Err(Error::Plan(PlanRefusal::Changed {
             digest: plan.digest.clone(),
             file: campaign.file.clone(),
             gateway: campaign.brief.gateway.clone(),
-            what: differences.unwrap_or_default(),
+            differences: differences.unwrap_or_default(),
         }))
     }
 
+    /// Refuses more messages than the required plan has.
     fn refuse_more_messages(&self, number: u64) -> Result<(), Error> {
         match self.required_plan.as_ref().filter(|plan| number > plan.count_messages()) {
             None => Ok(()),
@@ -458,11 +465,11 @@ pub(super) async fn count_attempted_before(
     time: Timestamp,
     is_counted: impl Fn(Row) -> bool,
 ) -> Result<u64, LedgerError> {
-    let (mut last, mut envelopes) = (FxHashMap::default(), EnvelopeReader::new(ledger, run));
+    let (mut last_attempts, mut envelopes) = (FxHashMap::default(), EnvelopeReader::new(ledger, run));
     while let Some(envelope) = envelopes.next_envelope().await? {
         for sent in &envelope.rows {
-            last.insert(sent.row, envelope.begun_at);
+            last_attempts.insert(sent.row, envelope.begun_at);
         }
     }
-    Ok(last.into_iter().filter(|(row, begun_at)| *begun_at < time && is_counted(*row)).count() as u64)
+    Ok(last_attempts.into_iter().filter(|(row, begun_at)| *begun_at < time && is_counted(*row)).count() as u64)
 }

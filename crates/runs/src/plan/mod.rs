@@ -1,6 +1,7 @@
-//! Plans and approvals: a digest identifies what is reviewed, and only that is sent.
+//! Plans of runs: content, digest, creation, and differences from the current campaign.
 //!
-//! This module contains plans: content, digest, creation, and differences from the current campaign.
+//! A person reviews and approves the content that a digest identifies. A run that follows a plan sends only that
+//! content.
 
 mod account_rule;
 mod approval;
@@ -112,7 +113,7 @@ pub struct PlanOptions {
     /// SHA-256 of each program, URL and source of the campaign, by its key. Plans of earlier versions have none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub resources: BTreeMap<String, String>,
-    /// The policy for rows in doubt, unless they stay in doubt.
+    /// The policy for rows in doubt. `None` if the rows stay in doubt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_in_doubt: Option<InDoubtPolicy>,
     /// The countries in the policy of the profile. `None` if all are allowed.
@@ -187,17 +188,17 @@ impl PlannedCampaign {
     /// Describes the differences from the plan.
     pub(crate) fn describe_differences(
         &self,
-        now: &FrozenInputs,
+        current: &FrozenInputs,
         destination: &Destination,
         options: &PlanOptions,
     ) -> Vec<String> {
-        let (then, brief) = (&self.inputs.brief, &now.brief);
+        let (planned, brief) = (&self.inputs.brief, &current.brief);
         let mut differences = Vec::new();
         let mut note = |differs: bool, words: &str| differences.extend(differs.then(|| words.to_owned()));
-        note(then.name != brief.name, "`name`");
-        note(then.title != brief.title, "`title`");
-        note(then.gateway != brief.gateway, "the gateway");
-        let is_same_gateway = then.gateway == brief.gateway;
+        note(planned.name != brief.name, "`name`");
+        note(planned.title != brief.title, "`title`");
+        note(planned.gateway != brief.gateway, "the gateway");
+        let is_same_gateway = planned.gateway == brief.gateway;
         note(is_same_gateway && self.addresses != format_addresses(destination), "the gateway's addresses");
         note(is_same_gateway && self.account != destination.account_name(), "the gateway's account");
         note(self.options.rows != options.rows, "the option `--rows`");
@@ -208,17 +209,17 @@ impl PlannedCampaign {
         note(self.options.hours != options.hours, "the sending hours");
         note(is_same_gateway && self.options.countries != options.countries, "`policy.countries` in the profile");
         note(self.options.on_in_doubt != options.on_in_doubt, "`delivery.on_in_doubt`");
-        note(self.inputs.trims_cells != now.trims_cells, "the handling of spaces around cell values");
+        note(self.inputs.trims_cells != current.trims_cells, "the handling of spaces around cell values");
         differences.extend(self.resource_differences(options, is_same_gateway));
-        let list = (self.inputs.recipients_sha256 != now.recipients_sha256).then(|| "the list".to_owned());
-        let texts = list_differing_texts(&self.inputs, now);
+        let list = (self.inputs.recipients_sha256 != current.recipients_sha256).then(|| "the list".to_owned());
+        let texts = list_differing_texts(&self.inputs, current);
         // The names of the differing texts are more specific than `CHANGED_TEXTS`.
         let name_texts = |words: String| match words.as_str() {
             CHANGED_TEXTS if !texts.is_empty() => texts.clone(),
             _ => vec![words],
         };
         differences
-            .extend(self.inputs.describe_differences(brief, &now.includes, list).into_iter().flat_map(name_texts));
+            .extend(self.inputs.describe_differences(brief, &current.includes, list).into_iter().flat_map(name_texts));
         if differences.is_empty() {
             differences.push("the campaign file".to_owned());
         }
@@ -227,7 +228,7 @@ impl PlannedCampaign {
 }
 
 /// Lists the texts that differ. The list is empty if the message form or the names of the texts differ too.
-fn list_differing_texts(then: &FrozenInputs, now: &FrozenInputs) -> Vec<String> {
+fn list_differing_texts(planned: &FrozenInputs, current: &FrozenInputs) -> Vec<String> {
     let collect_texts = |inputs: &FrozenInputs| {
         let mut texts = Vec::new();
         let form = inputs.brief.content.try_map_texts(|text: &NamedTemplate| {
@@ -237,16 +238,17 @@ fn list_differing_texts(then: &FrozenInputs, now: &FrozenInputs) -> Vec<String> 
         texts.extend(inputs.includes.iter().cloned());
         (form, texts)
     };
-    let ((form, before), (other_form, after)): ((Result<MessageContent<()>, ()>, _), _) =
-        (collect_texts(then), collect_texts(now));
+    let (planned_form, planned_texts): (Result<MessageContent<()>, ()>, _) = collect_texts(planned);
+    let (current_form, current_texts) = collect_texts(current);
     let collect_names = |texts: &[(String, String)]| texts.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
-    if form != other_form || collect_names(&before) != collect_names(&after) {
+    if planned_form != current_form || collect_names(&planned_texts) != collect_names(&current_texts) {
         return Vec::new();
     }
-    let differing = before.iter().zip(&after).filter(|(then, now)| then.1 != now.1);
-    let mut found: Vec<String> = differing.map(|((name, _), _)| format!("the text `{name}`")).collect();
-    found.dedup();
-    found
+    let pairs = planned_texts.iter().zip(&current_texts);
+    let differing = pairs.filter(|((_, planned_source), (_, current_source))| planned_source != current_source);
+    let mut descriptions: Vec<String> = differing.map(|((name, _), _)| format!("the text `{name}`")).collect();
+    descriptions.dedup();
+    descriptions
 }
 
 /// A digest under construction.
@@ -310,9 +312,9 @@ impl PlanOptions {
     /// The earlier digest does not cover programs, URLs and suppression lists. An occurrence is an exception: the
     /// schedule compares the whole campaign file, and the occurrence could not be planned again.
     fn to_earlier_version(&self) -> Option<Self> {
-        let is_known = self.on_in_doubt.is_none() && self.resources.keys().all(|key| is_covered(key));
+        let is_all_covered = self.on_in_doubt.is_none() && self.resources.keys().all(|key| is_covered(key));
         let earlier = || Self { resources: BTreeMap::new(), on_in_doubt: None, countries: None, ..self.clone() };
-        (is_known || self.occurrence.is_some()).then(earlier)
+        (is_all_covered || self.occurrence.is_some()).then(earlier)
     }
 }
 
@@ -341,23 +343,23 @@ fn list_valid_digests(
 impl PlannedCampaign {
     /// Refuses programs, URLs and sources that differ from the plan, before any of them is started, contacted or read.
     pub(crate) fn refuse_changed_resources(&self, digest: &str, inputs: &Inputs) -> Result<(), Error> {
-        let now = self.options.clone().with_resources_of(inputs);
+        let options = self.options.clone().with_resources_of(inputs);
         let is_same_gateway = self.inputs.brief.gateway == inputs.campaign.brief.gateway;
-        let differences = self.resource_differences(&now, is_same_gateway);
+        let differences = self.resource_differences(&options, is_same_gateway);
         if differences.is_empty() {
             return Ok(());
         }
         let (file, gateway) = (inputs.campaign.file.clone(), inputs.campaign.brief.gateway.clone());
-        Err(Error::Plan(PlanRefusal::Changed { digest: digest.to_owned(), file, gateway, what: differences }))
+        Err(Error::Plan(PlanRefusal::Changed { digest: digest.to_owned(), file, gateway, differences }))
     }
 
     /// Describes the programs, URLs and sources that differ from the plan. If the plan is for another gateway, the
     /// resources of the profile are ignored.
-    fn resource_differences(&self, now: &PlanOptions, is_same_gateway: bool) -> Vec<String> {
-        let (planned, current) = (&self.options.resources, &now.resources);
+    fn resource_differences(&self, options: &PlanOptions, is_same_gateway: bool) -> Vec<String> {
+        let (planned, current) = (&self.options.resources, &options.resources);
         let describe = |key: &String| format!("the {} `{key}`", ResourceKind::for_key(key).kind_name());
         if self.options.is_from_earlier_version() {
-            let is_unknown = |key: &&String| now.to_earlier_version().is_none() && !is_covered(key);
+            let is_unknown = |key: &&String| options.to_earlier_version().is_none() && !is_covered(key);
             let describe_unrecorded =
                 |key| format!("{} (which an earlier version of campaign did not record in the plan)", describe(key));
             return current.keys().filter(is_unknown).map(describe_unrecorded).collect();
@@ -434,7 +436,8 @@ impl CreatedPlan {
 }
 
 /// Surveys the list of a campaign for recipients without a message, for the unfinished run `open`, or for all
-/// recipients if `again` is set. A ledger that does not contain all sent messages is refused, because the figures would be wrong.
+/// recipients if `again` is set. A ledger that does not contain all sent messages is refused, because the figures would
+/// be wrong.
 async fn survey_for_plan(
     adapters: &Adapters,
     inputs: &Arc<Inputs>,

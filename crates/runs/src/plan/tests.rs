@@ -1,4 +1,4 @@
-//! Approvals of live runs, with a sandbox in place of the live host; and plans of earlier versions.
+//! Tests of approvals for live runs, with a sandbox in place of the live host, and of plans from earlier versions.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -300,7 +300,7 @@ async fn earlier_plan_that_omits_the_notify_program_is_refused() {
     fixture.write("sale.yaml", &campaign_text(NOTIFY));
     let digest = fixture.store_earlier_plan(fixture.inputs(None), &RunRequest::default()).await;
     let differences = |error| match error {
-        Error::Plan(PlanRefusal::Changed { what, .. }) => what,
+        Error::Plan(PlanRefusal::Changed { differences, .. }) => differences,
         other => panic!("{other:?}"),
     };
     let named = ["the program `notify.command` (which an earlier version of campaign did not record in the plan)"];

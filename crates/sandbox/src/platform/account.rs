@@ -20,7 +20,7 @@ use crate::request::SendRequest;
 use crate::scenario::{self, Scenario, SenderStatus};
 use campaign_core::domain::{Amount, Channel, measure_sms};
 
-/// An account as it is now.
+/// The current state of an account.
 #[derive(Debug)]
 pub(crate) struct SandboxAccount {
     settings: scenario::AccountSettings,
@@ -111,8 +111,8 @@ impl OperationLimiter {
     /// The time to wait, if the limit is exhausted, in which case no operations are taken. A request larger than a
     /// burst never fits, so the time to wait is the time that refills a whole burst.
     pub(crate) fn take_operations(&mut self, operations: usize, at: Timestamp) -> Result<(), Duration> {
-        let since = self.now.map_or(Duration::ZERO, |now| at.duration_since(now).try_into().unwrap_or_default());
-        self.limiter.clock().advance(since);
+        let elapsed = self.now.map_or(Duration::ZERO, |now| at.duration_since(now).try_into().unwrap_or_default());
+        self.limiter.clock().advance(elapsed);
         self.now = self.now.max(Some(at));
         let Some(operations) = NonZeroU32::new(u32::try_from(operations).unwrap_or(u32::MAX)) else { return Ok(()) };
         match self.limiter.check_n(operations) {

@@ -191,15 +191,15 @@ impl MessageLifecycle<'_> {
         behaviour: &Behaviour,
         state: LifecycleState,
     ) -> Option<LifecycleState> {
-        let read = behaviour
+        let reading = behaviour
             .read
             .filter(|read| read.share.includes_draw(self.draw_for_channel(DrawKind::Reading, stage.channel)));
-        let read = read.map(|read| LifecycleState {
-            since: state.since.saturating_add(read.after),
+        let read_state = reading.map(|reading| LifecycleState {
+            since: state.since.saturating_add(reading.after),
             phase: Phase::Read,
             ..state
         });
-        read.or_else(|| self.reply_state(stage, behaviour, state))
+        read_state.or_else(|| self.reply_state(stage, behaviour, state))
     }
 
     fn reply_state(
@@ -387,7 +387,7 @@ impl GatewayEmulator {
 
 /// A virtual time in microseconds since 1970 in UTC.
 ///
-/// The journal writes it in ISO 8601 with an offset and milliseconds.
+/// The journal writes times in ISO 8601 with an offset and milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct VirtualTime(i64);
 

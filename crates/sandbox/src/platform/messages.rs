@@ -27,7 +27,7 @@ pub(crate) struct SandboxMessage {
     pub(crate) state: LifecycleState,
     /// The number of its asynchronous request.
     pub(crate) request: Option<u32>,
-    /// The number of its envelope among those with messages.
+    /// The number of its envelope among the envelopes with messages.
     pub(crate) envelope: u32,
     /// The number of its plan.
     pub(crate) plan: u32,
@@ -106,11 +106,11 @@ impl MessageStore {
 
     fn index_of_client_id(&self, account: u32, key: ClientIdKey) -> Option<u32> {
         // If several operations have the same identifier, a message takes precedence over a lookup or a code call.
-        let found = [true, false].into_iter().find_map(|is_message| match &key {
+        let index = [true, false].into_iter().find_map(|is_message| match &key {
             ClientIdKey::Number(number) => self.by_number.get(&(account, is_message, *number)).copied(),
             ClientIdKey::Text(text) => self.by_text.get(&(account, is_message, text.clone())).copied(),
         });
-        found.or_else(|| {
+        index.or_else(|| {
             // The gateway's identifier replaces a missing client identifier.
             let index = self.index_of_msg_id(&key)?;
             self.all.get(index as usize)?.id.is_none().then_some(index)
@@ -173,7 +173,7 @@ pub(crate) fn most_parts(stages: &[ChannelStage]) -> u32 {
     stages.iter().map(|stage| stage.parts).max().unwrap_or_default()
 }
 
-/// Every plan, once.
+/// The distinct channel plans of all messages.
 #[derive(Debug, Default)]
 pub(crate) struct StagePlans {
     pub(crate) all: Vec<Arc<[ChannelStage]>>,
@@ -244,9 +244,9 @@ mod tests {
             assert_eq!(find_index(&messages, MessageInquiry::MsgId, id.clone()), Some(second));
             assert_eq!(find_index(&messages, MessageInquiry::Id, id), Some(second), "it replaces the missing id");
         }
-        for nothing in [json!(0), json!(msg_id_of(second) + 1), json!(u64::MAX), json!("x"), json!("")] {
-            assert_eq!(find_index(&messages, MessageInquiry::Id, nothing.clone()), None);
-            assert_eq!(find_index(&messages, MessageInquiry::MsgId, nothing), None);
+        for unknown in [json!(0), json!(msg_id_of(second) + 1), json!(u64::MAX), json!("x"), json!("")] {
+            assert_eq!(find_index(&messages, MessageInquiry::Id, unknown.clone()), None);
+            assert_eq!(find_index(&messages, MessageInquiry::MsgId, unknown), None);
         }
         assert_eq!(find_index(&messages, MessageInquiry::Id, json!(msg_id_of(first))), None, "it has an id of its own");
     }

@@ -72,7 +72,7 @@ pub(crate) struct OperationOrigin {
     pub(crate) at: VirtualTime,
     /// The number of the asynchronous request; `None` on the synchronous endpoint.
     pub(crate) request: Option<u32>,
-    /// The envelope's number among those with messages.
+    /// The envelope's number among the envelopes with messages.
     pub(crate) envelope: u32,
 }
 
@@ -99,8 +99,8 @@ pub(crate) struct Charge {
     pub(crate) reason: ChargeReason,
     /// The amount for each recipient.
     pub(crate) amount: Amount,
-    /// The account's previous balance.
-    pub(crate) before: Amount,
+    /// The account's balance before the charge.
+    pub(crate) balance_before: Amount,
 }
 
 impl From<Result<ResultData, OperationError>> for ItemOutcome {
@@ -323,8 +323,8 @@ fn write_operation_lines(
             success: error.is_none(),
             error,
         });
-        if let (Some(msg_id), Some(Charge { reason, amount, before })) = (msg_id, outcome.charge) {
-            let balance = before.saturating_sub(amount.saturating_mul(recipient as u64 + 1));
+        if let (Some(msg_id), Some(Charge { reason, amount, balance_before })) = (msg_id, outcome.charge) {
+            let balance = balance_before.saturating_sub(amount.saturating_mul(recipient as u64 + 1));
             lines.push_line(&JournalLine::charge(at, msg_id, reason, amount, balance));
         }
     }

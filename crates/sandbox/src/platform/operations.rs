@@ -37,7 +37,7 @@ impl GatewayEmulator {
         let price = messages::highest_price(&send.stages, &self.scenario.prices);
         let account = &mut self.accounts[origin.account as usize];
         account.check_allowed(send)?;
-        let before = account.balance();
+        let balance_before = account.balance();
         let total_price = price.saturating_mul(recipients.into());
         account.charge(total_price)?;
         self.counts.reserve_funds(total_price);
@@ -51,7 +51,7 @@ impl GatewayEmulator {
         let msg_id = msg_id_of(first);
         let id = item.id.clone().unwrap_or(ClientId::Whole(msg_id));
         let result = Ok(ResultData::Sent(SendResult { id, msg_id, data: 1, parts: total_parts }));
-        let charge = Some(Charge { reason: ChargeReason::Reserved, amount: price, before });
+        let charge = Some(Charge { reason: ChargeReason::Reserved, amount: price, balance_before });
         Ok(ItemOutcome { result, first: Some(first), parts: Some(parts), charge })
     }
 
@@ -121,13 +121,13 @@ impl GatewayEmulator {
         let stages = [ChannelStage::new(channel, 1, None)];
         let price = stages[0].price(&self.scenario.prices);
         let account = &mut self.accounts[origin.account as usize];
-        let before = account.balance();
+        let balance_before = account.balance();
         account.charge(price)?;
         self.counts.reserve_funds(price);
         self.counts.settle_funds(channel, price, price);
         let first =
             self.store_messages(item, origin, &InitialMessage { phase: Phase::Queued, stages: &stages, hook: None });
-        let charge = Some(Charge { reason: ChargeReason::Charged, amount: price, before });
+        let charge = Some(Charge { reason: ChargeReason::Charged, amount: price, balance_before });
         Ok(ItemOutcome { result: Ok(answer(first, price)), first: Some(first), parts: None, charge })
     }
 

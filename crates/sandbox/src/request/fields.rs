@@ -201,6 +201,7 @@ fn phone_from_text(text: &str) -> Option<Phone> {
     if is_international { text.parse().ok().and_then(Phone::new) } else { None }
 }
 
+/// Whether SMS operators accept a sender name: 3 to 11 permitted characters, with at least one letter.
 fn is_alpha_name(name: &str) -> bool {
     (3..=11).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_ ".contains(&byte))
@@ -284,7 +285,7 @@ impl fmt::Display for ClientId {
 /// The content of a message: its stages in order, and the sender names that it uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SendRequest {
-    /// At least one.
+    /// The stages; at least one.
     pub(crate) stages: Vec<ChannelStage>,
     /// The sender names that the account must own.
     pub(crate) signatures: Vec<Box<str>>,

@@ -50,10 +50,10 @@ pub(crate) struct AccountKeys(Vec<Option<SecretString>>);
 
 impl AccountKeys {
     /// Collects the keys of the accounts; the first account without a key gets the server's key.
-    pub(crate) fn for_scenario(scenario: &Scenario, server: &SecretString) -> Self {
-        let mut server = Some(server.clone());
+    pub(crate) fn for_scenario(scenario: &Scenario, server_key: &SecretString) -> Self {
+        let mut server_key = Some(server_key.clone());
         let keys = scenario.accounts.iter();
-        Self(keys.map(|account| account.key.as_deref().map(Into::into).or_else(|| server.take())).collect())
+        Self(keys.map(|account| account.key.as_deref().map(Into::into).or_else(|| server_key.take())).collect())
     }
 
     /// Whether every key belongs to exactly one account.
@@ -201,30 +201,30 @@ fn read_operation(
         OperationType::Hlr => single_phone(phones).map(RequestedOperation::Lookup),
         OperationType::CallOtp => single_phone(phones).map(|_| RequestedOperation::CodeCall),
         OperationType::Pipeline => fields::read_pipeline(fields).map(RequestedOperation::Send),
-        OperationType::TemplateCreate => read_create(fields).map(RequestedOperation::Template),
+        OperationType::TemplateCreate => read_template_create(fields).map(RequestedOperation::Template),
         OperationType::TemplateList => Ok(RequestedOperation::Template(TemplateCall::List)),
         OperationType::TemplateDelete => {
             read_template_id(fields, id).map(|id| RequestedOperation::Template(TemplateCall::Delete(id)))
         }
-        OperationType::ViberTemplateCreate => read_create_viber(fields).map(RequestedOperation::Template),
+        OperationType::ViberTemplateCreate => read_viber_template_create(fields).map(RequestedOperation::Template),
         OperationType::ViberTemplateList => Ok(RequestedOperation::Template(TemplateCall::ListViber)),
-        OperationType::ViberTemplateDelete => read_delete_viber(fields, id).map(RequestedOperation::Template),
+        OperationType::ViberTemplateDelete => read_viber_template_delete(fields, id).map(RequestedOperation::Template),
         // Every other type sends a message through its channels.
         _ => fields::read_combined(kind.channels(), fields).map(RequestedOperation::Send),
     }
 }
 
-fn read_create(fields: &OperationFields) -> Result<TemplateCall, OperationError> {
+fn read_template_create(fields: &OperationFields) -> Result<TemplateCall, OperationError> {
     let (name, text) = (fields.required_text("name")?.into(), fields.required_text("template")?.into());
     Ok(TemplateCall::Create { name, text })
 }
 
-fn read_create_viber(fields: &OperationFields) -> Result<TemplateCall, OperationError> {
+fn read_viber_template_create(fields: &OperationFields) -> Result<TemplateCall, OperationError> {
     let (signature, text) = (fields.required_signature()?.into(), fields.required_text("template")?.into());
     Ok(TemplateCall::CreateViber { signature, text })
 }
 
-fn read_delete_viber(fields: &OperationFields, id: Option<&ClientId>) -> Result<TemplateCall, OperationError> {
+fn read_viber_template_delete(fields: &OperationFields, id: Option<&ClientId>) -> Result<TemplateCall, OperationError> {
     let text = fields.optional_text("template")?.map(Box::from);
     read_template_id(fields, id).map(|id| TemplateCall::DeleteViber { id, text })
 }
@@ -454,10 +454,10 @@ mod operation_tests {
                 .as_deref()
                 .map(str::to_owned)
         };
-        let letter = "https://A.example:8443/Hook?token=a%2Fb&run=1&&#x";
-        assert_eq!(hook(OperationType::Sms, letter).as_deref(), Some(letter));
+        let url = "https://A.example:8443/Hook?token=a%2Fb&run=1&&#x";
+        assert_eq!(hook(OperationType::Sms, url).as_deref(), Some(url));
         for (kind, _) in KINDS.iter().copied() {
-            assert_eq!(hook(kind, letter).is_some(), kind.is_message(), "{}", kind.name());
+            assert_eq!(hook(kind, url).is_some(), kind.is_message(), "{}", kind.name());
         }
         assert_eq!(hook(OperationType::Sms, "not an address"), None);
     }

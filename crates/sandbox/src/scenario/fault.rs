@@ -20,7 +20,7 @@ use campaign_manifest::document::{ConfigSection, FindingCollector, Node};
 /// A fault of the gateway, of its answers or of its webhooks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScenarioFault {
-    /// The messages or envelopes to which it applies.
+    /// The messages or envelopes to which the fault applies.
     pub when: ScenarioCondition,
     /// The effect of the fault.
     pub effect: FaultEffect,
@@ -239,7 +239,7 @@ impl RandomDraw {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MessageFacts {
     pub(crate) phone: Phone,
-    /// The number of its envelope among those with messages.
+    /// The number of the message's envelope among the envelopes with messages.
     pub(crate) envelope: u64,
     pub(crate) endpoint: Endpoint,
 }

@@ -16,7 +16,7 @@ pub(super) static SCENARIO: &[KeySpec] = &[
     KeySpec::new("speed", ValueShape::Integer { least: 1, most: 1_000_000 }, "60")
         .with_doc("How many seconds pass for messages during one second of real time.")
         .default("1"),
-    KeySpec::new("accounts", ValueShape::List { of: &ACCOUNT_ITEM, least: 1, most: 100 }, "[{ balance: 100 }]")
+    KeySpec::new("accounts", ValueShape::List { item: &ACCOUNT_ITEM, least: 1, most: 100 }, "[{ balance: 100 }]")
         .with_doc("The gateway's accounts."),
     KeySpec::new("limits", ValueShape::Map(LIMITS), "{ rate: 50/s, burst: 50 }")
         .with_doc("How many operations each account can send. Requests above the limit get HTTP 429."),
@@ -29,13 +29,13 @@ pub(super) static SCENARIO: &[KeySpec] = &[
         .with_doc("The delivery results on each channel."),
     KeySpec::new(
         "exceptions",
-        ValueShape::List { of: &EXCEPTION_ITEM, least: 0, most: 1_000 },
+        ValueShape::List { item: &EXCEPTION_ITEM, least: 0, most: 1_000 },
         "[{ when: { suffix: 13 }, … }]",
     )
     .with_doc("Messages that get different results. The first matching exception applies."),
     KeySpec::new(
         "faults",
-        ValueShape::List { of: &FAULT_ITEM, least: 0, most: 1_000 },
+        ValueShape::List { item: &FAULT_ITEM, least: 0, most: 1_000 },
         "[{ when: { envelope: 2 }, answer: dropped }]",
     )
     .with_doc("Faults that the gateway simulates."),
@@ -176,7 +176,7 @@ static STATUS: &[KeySpec] = &[
 
 /// The keys of webhooks.
 pub(super) static WEBHOOKS: &[KeySpec] = &[
-    KeySpec::new("retry", ValueShape::List { of: &WAIT, least: 0, most: 50 }, "[1m, 3m, 5m]")
+    KeySpec::new("retry", ValueShape::List { item: &WAIT, least: 0, most: 50 }, "[1m, 3m, 5m]")
         .with_doc("How long to wait before each retry of a webhook that did not get HTTP 200.")
         .default("[1m, 3m, 5m, 10m, 15m, 20m, 30m, 60m, 120m]"),
     KeySpec::new("async_pipeline", ValueShape::Bool, "true")

@@ -64,11 +64,11 @@ pub struct AccountSettings {
     pub key: Option<String>,
     /// The initial balance.
     pub balance: Amount,
-    /// The code of its currency.
+    /// The currency code.
     pub currency: String,
     /// The notification address, for statuses that are not sent to a `hook` (contract 6.4).
     pub notify: Option<String>,
-    /// Whether it has a WhatsApp route.
+    /// Whether the account has a WhatsApp route.
     pub whatsapp: bool,
     /// The sender names with their statuses; `None` if every well-formed name is valid.
     pub senders: Option<Vec<(String, SenderStatus)>>,
@@ -77,7 +77,7 @@ pub struct AccountSettings {
 /// The status of a sender name at the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SenderStatus {
-    /// Not verified yet: it cannot be used.
+    /// Not verified yet, so the name cannot be used.
     New,
     /// Verified.
     Checked,
@@ -160,7 +160,7 @@ pub fn load_scenario_within(path: &CampaignPath) -> LoadedFile<Scenario> {
     }
 }
 
-/// The top of a scenario file.
+/// The place of a scenario file's top-level keys.
 pub fn top_of_scenario() -> KeyPlace {
     KeyPlace::top_of(SCENARIO)
 }

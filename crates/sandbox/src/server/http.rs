@@ -1,7 +1,7 @@
 //! HTTP around the platform: the port, connections, and requests and answers as bytes.
 //!
 //! A fault can refuse or close connections, and delay, truncate or lose answers. This module must not know what an
-//! operation is; every answer about one comes from the platform.
+//! operation is; every answer about an operation comes from the platform.
 
 use std::io;
 use std::net::SocketAddr;
@@ -28,7 +28,7 @@ use campaign_net::{BACKLOG, ConnectionLimits, Connections, accept_connection, bi
 
 /// The delay before trying to bind the port again.
 const RETRY_DELAY: Duration = Duration::from_millis(50);
-/// A practically infinite duration, used if the requested one overflows.
+/// A practically infinite duration, used if the requested duration overflows.
 const FAR_FUTURE: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// A port of this machine.
@@ -49,7 +49,7 @@ enum PortState {
 }
 
 impl SandboxPort {
-    /// Listens on an address; port 0 picks a free one.
+    /// Listens on an address; port 0 picks a free port.
     pub(super) fn open(address: SocketAddr) -> io::Result<Self> {
         let listener = listen(address)?;
         let address = listener.local_addr()?;
@@ -148,7 +148,12 @@ pub(super) type ServerOrders = (mpsc::UnboundedReceiver<PortOrder>, oneshot::Rec
 impl From<Timeouts> for ConnectionLimits {
     fn from(timeouts: Timeouts) -> Self {
         // An answer might be delayed on purpose, and a client can open any number of connections.
-        Self { head: timeouts.head, silence: None, connections: usize::MAX, end: timeouts.stop }
+        Self {
+            head_timeout: timeouts.head,
+            idle_timeout: None,
+            max_connections: usize::MAX,
+            shutdown_timeout: timeouts.stop,
+        }
     }
 }
 
@@ -168,7 +173,7 @@ pub(super) async fn serve_connections(mut port: SandboxPort, app: Router, timeou
                 }
                 drop(done);
             }
-            () = connections.wait_for_one() => {}
+            () = connections.wait_until_one_ends() => {}
             (stream, remote) = port.accept() => connections.serve_stream(stream, remote, &app),
         }
     }
@@ -179,7 +184,7 @@ pub(super) async fn serve_connections(mut port: SandboxPort, app: Router, timeou
 /// The shared state of all requests.
 pub(super) struct HttpState {
     pub(super) live: Arc<LivePlatform>,
-    /// The time that a body may take to arrive.
+    /// The maximum time for a body to arrive.
     pub(super) body_timeout: Duration,
     /// Sends orders to the task that owns the port.
     pub(super) port_orders: mpsc::UnboundedSender<PortOrder>,

@@ -5,7 +5,7 @@
 //! - `live`: the platform with its clock and journal;
 //! - `webhook_client`: sending webhooks, only to this machine by default.
 //!
-//! Nothing here knows what an operation is.
+//! This module must not know what an operation is.
 
 pub(super) mod http;
 mod live;
@@ -38,7 +38,7 @@ const LOCAL_RECEIVER_TIMEOUT: Duration = Duration::from_secs(3_600);
 /// The options with which a sandbox is started.
 #[derive(Clone, Debug)]
 pub struct SandboxSettings {
-    /// The address to listen on; port 0 picks a free one.
+    /// The address to listen on; port 0 picks a free port.
     pub listen: SocketAddr,
     /// The API key of the first account without its own key, the contract's `auth`.
     pub key: SecretString,
@@ -67,7 +67,7 @@ impl Default for SandboxSettings {
     }
 }
 
-/// A running sandbox. Dropping it stops it without waiting for open requests.
+/// A running sandbox. When dropped, the sandbox stops without waiting for open requests.
 pub struct Sandbox {
     address: SocketAddr,
     key: SecretString,
@@ -123,8 +123,8 @@ impl Sandbox {
             clock_task.spawn(clock);
             http::serve_connections(port, app, timeouts, (orders, stopped)).await;
         });
-        let first = scenario.accounts.first().and_then(|account| account.key.as_deref());
-        let key = first.map_or(key, SecretString::from);
+        let first_key = scenario.accounts.first().and_then(|account| account.key.as_deref());
+        let key = first_key.map_or(key, SecretString::from);
         Ok(Self { address, key, live, timeouts, stop, serving })
     }
 

@@ -118,13 +118,13 @@ impl WebhookClient {
 
     async fn post_to(
         &self,
-        WebhookTarget { url, at }: WebhookTarget,
+        WebhookTarget { url, checked_ip }: WebhookTarget,
         WebhookPost { url: original, body, .. }: WebhookPost,
     ) -> Result<u16, String> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(USER_AGENT, HeaderValue::from_static(USER_AGENT_NAME));
-        let Some((uri, host)) = verbatim_request_target(&url, at, &original) else {
+        let Some((uri, host)) = verbatim_request_target(&url, checked_ip, &original) else {
             let answer = self.fallback_client()?.post(url).headers(headers).body(body).send().await;
             return answer
                 .map(|answer| answer.status().as_u16())
@@ -155,10 +155,10 @@ impl WebhookClient {
             return Err(format!("`{}` is neither http nor https", url.scheme()));
         }
         if self.hooks == WebhookPolicy::Anywhere {
-            return Ok(WebhookTarget { url, at: None });
+            return Ok(WebhookTarget { url, checked_ip: None });
         }
         match self.names.resolve_loopback(&host).await {
-            Some(at) => Ok(WebhookTarget { url, at: Some(at) }),
+            Some(address) => Ok(WebhookTarget { url, checked_ip: Some(address) }),
             None => {
                 Err(format!("`{host}` is not on this machine; use `--any-hook` to send webhooks to other machines"))
             }
@@ -171,7 +171,7 @@ impl WebhookClient {
 struct WebhookTarget {
     url: Url,
     /// The loopback address that the host was resolved to; `None` if any address is allowed.
-    at: Option<IpAddr>,
+    checked_ip: Option<IpAddr>,
 }
 
 /// The URI and the `Host` header of a request that sends the URL `original` unchanged, if that is possible.
@@ -214,8 +214,8 @@ pub struct LocalReceiver(Arc<ReceiveFn>);
 impl LocalReceiver {
     /// Creates a receiver that calls this function with the URL and the body of each webhook; the function returns an
     /// HTTP status.
-    pub fn new(take: impl Fn(Arc<str>, Vec<u8>) -> BoxFuture<'static, u16> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(take))
+    pub fn new(receive: impl Fn(Arc<str>, Vec<u8>) -> BoxFuture<'static, u16> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(receive))
     }
 
     /// Delivers a webhook and returns the HTTP status.
@@ -235,10 +235,10 @@ const LOOKUP_TIMEOUT: Duration = Duration::from_secs(2);
 /// The maximum number of remembered names; a campaign needs one.
 const MAX_NAMES: usize = 1_000;
 
-/// Resolves a name; the result is empty if the name is unknown.
+/// A function that resolves a name; the result is empty if the name is unknown.
 type HostLookup = dyn Fn(String) -> BoxFuture<'static, Vec<IpAddr>> + Send + Sync;
 
-/// Resolved host names. Each is resolved once, so that the checked address is the one that is used.
+/// Resolved host names. Each name is resolved once, so that webhooks go to the address that was checked.
 #[derive(Clone)]
 pub(super) struct HostNames {
     lookup: Arc<HostLookup>,
@@ -250,8 +250,8 @@ impl HostNames {
     pub(super) fn from_system() -> Self {
         Self::from_lookup(|name| {
             Box::pin(async move {
-                let found = tokio::time::timeout(LOOKUP_TIMEOUT, tokio::net::lookup_host((name, 0))).await;
-                found.ok().and_then(Result::ok).into_iter().flatten().map(|address| address.ip()).collect()
+                let result = tokio::time::timeout(LOOKUP_TIMEOUT, tokio::net::lookup_host((name, 0))).await;
+                result.ok().and_then(Result::ok).into_iter().flatten().map(|address| address.ip()).collect()
             })
         })
     }
@@ -277,8 +277,8 @@ impl HostNames {
         if let Some(address) = known().get(host).copied() {
             return address;
         }
-        let found = (self.lookup)(host.to_owned()).await;
-        let address = found.first().copied().filter(|_| found.iter().all(IpAddr::is_loopback));
+        let addresses = (self.lookup)(host.to_owned()).await;
+        let address = addresses.first().copied().filter(|_| addresses.iter().all(IpAddr::is_loopback));
         let mut known = known();
         if known.len() < MAX_NAMES {
             known.insert(host.to_owned(), address);

@@ -46,27 +46,27 @@ impl Bench {
         serde_json::from_slice(&plan.answer.to_json()).expect("JSON")
     }
 
-    /// The answer to an envelope of these operations.
+    /// Sends an envelope with these operations and returns the answer.
     pub(crate) fn send(&mut self, endpoint: Endpoint, data: &Value) -> Value {
         self.send_as("sandbox", endpoint, data)
     }
 
-    /// The answer to an envelope with this key.
+    /// Sends an envelope with this key and returns the answer.
     pub(crate) fn send_as(&mut self, key: &str, endpoint: Endpoint, data: &Value) -> Value {
         self.post(endpoint, json!({"auth": key, "data": data}).to_string().as_bytes())
     }
 
-    /// The result of one operation, on the synchronous endpoint.
+    /// Sends one operation to the synchronous endpoint and returns its result.
     pub(crate) fn send_one(&mut self, operation: &Value) -> Value {
         self.send(Endpoint::Sync, &json!([operation]))["data"][0].clone()
     }
 
-    /// The status of the message with this identifier.
+    /// Queries the status of the message with this identifier.
     pub(crate) fn status(&mut self, id: u64) -> Value {
         self.send_one(&json!({"type": "status", "id": id}))["data"].clone()
     }
 
-    /// Advances the clock.
+    /// Advances the clock and the platform.
     pub(crate) fn advance_millis(&mut self, millis: u64) {
         self.now += Duration::from_millis(millis);
         let mut lines = self.sink.start_lines().expect("whole");
@@ -74,7 +74,7 @@ impl Bench {
         assert!(self.sink.write_lines(&lines));
     }
 
-    /// The due webhooks, each with its number, address and payload.
+    /// Takes the due webhooks, each with its number, address and payload.
     pub(crate) fn take_webhooks(&mut self) -> Vec<(u64, String, Value)> {
         self.take_webhooks_up_to(usize::MAX)
     }
@@ -87,7 +87,7 @@ impl Bench {
             .collect()
     }
 
-    /// The addresses and payloads of all due webhooks. Each is acknowledged before the next ones are taken.
+    /// Takes and acknowledges all due webhooks until none is left. Returns their addresses and payloads.
     pub(crate) fn take_received(&mut self) -> Vec<(String, Value)> {
         let mut received = Vec::new();
         loop {

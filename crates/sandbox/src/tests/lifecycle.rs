@@ -215,8 +215,8 @@ proptest! {
         prop_assert!(lifecycle.windows(2).all(|pair| pair[0].2 <= pair[1].2));
         // QUEUED, an attempt for each stage, delivered, read, replied.
         prop_assert!(lifecycle.len() <= stages.len() + 4);
-        let place = |channel| stages.iter().position(|stage| stage.channel == channel);
-        prop_assert!(lifecycle.windows(2).all(|pair| place(pair[0].0) <= place(pair[1].0)));
+        let stage_index = |channel| stages.iter().position(|stage| stage.channel == channel);
+        prop_assert!(lifecycle.windows(2).all(|pair| stage_index(pair[0].0) <= stage_index(pair[1].0)));
         let words: Vec<_> = lifecycle.iter().map(|(_, word, _)| word.as_str()).collect();
         let order = |word: &str| ["QUEUED", "ACCEPTED", "DELIVERED", "READ", "REPLIED"].iter().position(|w| *w == word);
         prop_assert!(words.windows(2).all(|pair| order(pair[1]).is_none() || order(pair[0]) <= order(pair[1])));

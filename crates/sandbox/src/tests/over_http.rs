@@ -15,7 +15,7 @@ use crate::scenario::{FaultEffect, Scenario, ScenarioCondition, ScenarioFault, W
 use crate::server::http::Timeouts;
 use crate::server::{Sandbox, SandboxSettings};
 
-/// Far longer than these tests take.
+/// A timeout that is far longer than these tests take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A sandbox with these faults, by the number of the envelope.
@@ -100,7 +100,7 @@ impl TestConnection {
     }
 
     /// Waits for an answer or the end of the connection. Returns whether the connection was closed.
-    async fn is_closed(&mut self) -> bool {
+    async fn wait_until_closed(&mut self) -> bool {
         matches!(self.0.read(&mut [0]).await, Ok(0) | Err(_))
     }
 }
@@ -137,7 +137,7 @@ async fn truncated_answer_ends_halfway_through_its_body() {
     assert!(cut.head.starts_with("http/1.1 200"), "{}", cut.head);
     let declared: usize = header(&cut.head, "content-length").and_then(|value| value.parse().ok()).expect("a length");
     assert_eq!(cut.body.len(), declared / 2);
-    assert!(client.is_closed().await);
+    assert!(client.wait_until_closed().await);
     let complete = TestConnection::connect(&sandbox).await.send(2).await.expect("an answer");
     assert_eq!((complete.body.len(), complete.json()["success"].clone()), (declared, json!(true)));
     assert_eq!(sandbox.counts().messages, 2);
@@ -187,7 +187,7 @@ async fn refused_connection_leaves_the_previous_answer_intact() {
     let began = Instant::now();
     assert_eq!(answer.json()["success"], true);
     assert_eq!(header(&answer.head, "connection"), Some("close"));
-    assert!(client.is_closed().await && idle.is_closed().await);
+    assert!(client.wait_until_closed().await && idle.wait_until_closed().await);
     let error = TcpStream::connect(socket_address(&sandbox)).await.expect_err("refused");
     assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
     while TcpStream::connect(socket_address(&sandbox)).await.is_err() {
@@ -212,7 +212,7 @@ async fn request_on_a_connection_closed_by_a_fault_is_not_read() {
     let sandbox = start_with_faults([(2, FaultEffect::Closed)]).await;
     let mut client = TestConnection::connect(&sandbox).await;
     assert_eq!(client.send(1).await.expect("an answer").json()["success"], true);
-    assert!(client.is_closed().await, "a kept-alive connection would avoid the fault");
+    assert!(client.wait_until_closed().await, "a kept-alive connection would avoid the fault");
     assert!(TestConnection::connect(&sandbox).await.send(2).await.is_none());
     assert_eq!(TestConnection::connect(&sandbox).await.send(3).await.expect("an answer").json()["success"], true);
     assert_eq!((sandbox.counts().messages, fault_lines(&sandbox)), (2, vec![(1, "closed".into())]));

@@ -208,15 +208,15 @@ fn whatsapp_without_a_route_fails_at_no_cost() {
 fn status_answers_can_be_delayed_or_uninformative() {
     let mut bench = Bench::with_scenario(Scenario { status_lag: Duration::from_secs(1), ..Scenario::default() });
     bench.send_one(&sms(json!(1), json!("380501234567")));
-    let ask = json!({"type": "status", "id": 1});
-    assert_eq!(bench.send_one(&ask)["error"], "Message not found");
+    let status_request = json!({"type": "status", "id": 1});
+    assert_eq!(bench.send_one(&status_request)["error"], "Message not found");
     bench.advance_millis(1_000);
-    assert_eq!(bench.send_one(&ask)["data"]["status"], "ACCEPTED");
+    assert_eq!(bench.send_one(&status_request)["data"]["status"], "ACCEPTED");
 
     let blind = |blindness| Bench::with_scenario(Scenario { status_blind: Some(blindness), ..Scenario::default() });
     let mut denies = blind(Blindness::Denies);
     denies.send_one(&sms(json!(1), json!("380501234567")));
-    assert_eq!(denies.send_one(&ask)["error"], "Message not found");
+    assert_eq!(denies.send_one(&status_request)["error"], "Message not found");
     let mut affirms = blind(Blindness::Affirms);
     let reported = affirms.send_one(&json!({"type": "status", "id": "x7"}))["data"].clone();
     assert_eq!((&reported["id"], &reported["status"]), (&json!("x7"), &json!("QUEUED")));
@@ -257,15 +257,15 @@ fn request_above_the_account_limit_is_not_executed() {
     let limit = scenario::OperationLimit { rate: 10.0, burst: std::num::NonZeroU32::new(2).expect("two") };
     let accounts = vec![scenario::AccountSettings::default(), second];
     let mut bench = Bench::with_scenario(Scenario { accounts, limit: Some(limit), ..Scenario::default() });
-    let two = json!([sms(json!(1), json!("380501234567")), sms(json!(2), json!("380501234568"))]);
-    assert_eq!(bench.send(Endpoint::Sync, &two)["success"], true);
+    let two_messages = json!([sms(json!(1), json!("380501234567")), sms(json!(2), json!("380501234568"))]);
+    assert_eq!(bench.send(Endpoint::Sync, &two_messages)["success"], true);
     let rejection = json!({"success": false, "error": "Too many operations"});
-    assert_eq!(bench.send(Endpoint::Async, &two), rejection, "both endpoints count");
-    assert_eq!(bench.send_as("second", Endpoint::Sync, &two)["success"], true, "each account has its own");
+    assert_eq!(bench.send(Endpoint::Async, &two_messages), rejection, "both endpoints count");
+    assert_eq!(bench.send_as("second", Endpoint::Sync, &two_messages)["success"], true, "each account has its own");
     bench.advance_millis(199);
-    assert_eq!(bench.send(Endpoint::Sync, &two), rejection);
+    assert_eq!(bench.send(Endpoint::Sync, &two_messages), rejection);
     bench.advance_millis(1);
-    assert_eq!(bench.send(Endpoint::Sync, &two)["success"], true);
+    assert_eq!(bench.send(Endpoint::Sync, &two_messages)["success"], true);
     assert_eq!(bench.platform.counts().messages, 6);
     let errors: Vec<_> = bench.journal_events("envelope").iter().map(|line| line["error"].as_str().is_some()).collect();
     assert_eq!(errors, [false, true, false, true, false]);

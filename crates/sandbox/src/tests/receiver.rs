@@ -9,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinHandle;
 
-/// Far longer than these tests take.
+/// A timeout that is far longer than these tests take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A request as it arrived.
@@ -30,8 +30,8 @@ impl ReceivedWebhook {
     }
 }
 
-/// A receiver that answers the first requests with these statuses, and all others with 200. It stops when it is
-/// dropped.
+/// A receiver that answers the first requests with these statuses, and all others with 200. The receiver stops
+/// when dropped.
 pub(crate) struct TestReceiver {
     address: SocketAddr,
     arrived: Mutex<mpsc::UnboundedReceiver<ReceivedWebhook>>,
@@ -62,7 +62,7 @@ impl TestReceiver {
         format!("http://{}{path}", self.address)
     }
 
-    /// The next request; fails if none arrives.
+    /// Waits for the next request. Panics if no request arrives.
     pub(crate) async fn next(&self) -> ReceivedWebhook {
         let mut arrived = self.arrived.lock().await;
         let next = tokio::time::timeout(PATIENCE, arrived.recv()).await.expect("a webhook in time");

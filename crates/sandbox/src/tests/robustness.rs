@@ -12,7 +12,7 @@ use crate::request::KINDS;
 use crate::scenario;
 use campaign_core::domain::{Amount, Endpoint};
 
-/// The answer of a fresh platform, with its journal.
+/// Posts a body to a fresh platform. Returns the answer and the journal.
 fn post(endpoint: Endpoint, body: &[u8]) -> (Value, Vec<Value>) {
     let mut bench = Bench::new();
     let answer = bench.post(endpoint, body);
@@ -125,15 +125,15 @@ fn any_mutation() -> impl Strategy<Value = Mutation> {
     ]
 }
 
-/// Every value in a body, except for the body itself, its key and its `data` array.
-fn nested_values(body: &mut Value) -> Vec<&mut Value> {
-    let mut found = Vec::new();
+/// Every value in the operations of a body that does not contain other values.
+fn leaf_values(body: &mut Value) -> Vec<&mut Value> {
+    let mut leaves = Vec::new();
     let mut open: Vec<_> = body["data"].as_array_mut().into_iter().flatten().collect();
     while let Some(value) = open.pop() {
         let holds_others = value.as_array().is_some_and(|items| !items.is_empty())
             || value.as_object().is_some_and(|fields| !fields.is_empty());
         if !holds_others {
-            found.push(value);
+            leaves.push(value);
             continue;
         }
         match value {
@@ -142,14 +142,14 @@ fn nested_values(body: &mut Value) -> Vec<&mut Value> {
             _ => {}
         }
     }
-    found
+    leaves
 }
 
 /// Applies the mutations to a request and returns the resulting bytes, which might not be valid JSON.
 fn apply_mutations(mut body: Value, mutations: &[Mutation]) -> Vec<u8> {
     for mutation in mutations {
         if let Mutation::Replaced(place, value) = mutation {
-            let mut values = nested_values(&mut body);
+            let mut values = leaf_values(&mut body);
             if !values.is_empty() {
                 let place = place.index(values.len());
                 *values[place] = value.clone();

@@ -157,7 +157,7 @@ fn every_fault_is_read() {
 
 #[test]
 fn scenario_errors_have_positions() {
-    for (yaml, found) in [
+    for (yaml, expected) in [
         ("sed: 1", ("unknown-key", 1, 1)),
         ("speed: 0", ("out-of-range", 1, 8)),
         ("prices: { sms: -1 }", ("out-of-range", 1, 16)),
@@ -187,7 +187,7 @@ fn scenario_errors_have_positions() {
         ("faults: [{ when: {}, webhook: eaten }]", ("unknown-value", 1, 31)),
         ("status: { blind: partly }", ("unknown-value", 1, 18)),
     ] {
-        assert_eq!(error_positions(yaml), [found], "{yaml}");
+        assert_eq!(error_positions(yaml), [expected], "{yaml}");
     }
 }
 

@@ -1,5 +1,5 @@
-//! Access for callers: recently accepted and rejected API keys, a rate limit for unknown keys, and rate limits per
-//! caller.
+//! Access control for callers of the connector: recently accepted and rejected API keys, a rate limit for unknown keys,
+//! and rate limits per caller.
 //!
 //! A key that the gateway rejected is rejected here for a few seconds, without a request. All keys that the gateway has
 //! not accepted yet share one low rate limit. Made-up keys therefore slow down neither messages nor callers with a
@@ -31,7 +31,7 @@ const UNKNOWN_KEY_SHARE: f64 = 0.02;
 const MAX_UNKNOWN_KEY_RATE: f64 = 10.0;
 /// The maximum burst of inquiries with unknown keys.
 const UNKNOWN_KEY_BURST: NonZeroU32 = NonZeroU32::new(3).expect("more than zero");
-/// The maximum number of waiting calls with unknown keys. Half of all calls remain available to others.
+/// The maximum number of waiting calls with unknown keys. Half of all calls remain available to other callers.
 const MAX_WAITING: usize = super::MAX_CALLS / 2;
 /// The number of key locks at which unused locks are removed.
 const UNKNOWN_KEYS_SWEEP: usize = 64;
@@ -48,7 +48,7 @@ pub(super) struct KeyAccess {
 }
 
 impl KeyAccess {
-    /// Access to an account with this rate limit.
+    /// Creates the access control for an account with this rate limit, in messages per second.
     pub(super) fn new(rate: Option<f64>) -> Self {
         let rate = rate.map_or(MAX_UNKNOWN_KEY_RATE, |rate| (rate * UNKNOWN_KEY_SHARE).min(MAX_UNKNOWN_KEY_RATE));
         let period = Duration::try_from_secs_f64(1.0 / rate).unwrap_or(Duration::MAX);
@@ -101,6 +101,10 @@ impl KeyAccess {
         }
     }
 
+    /// Whether the gateway recently accepted a key.
+    ///
+    /// # Errors
+    /// If the gateway recently rejected the key.
     fn is_accepted(&self, key: KeyHash) -> Result<bool, ToolError> {
         match self.known.key_status(key, Instant::now()) {
             KeyStatus::Accepted => Ok(true),
@@ -162,7 +166,7 @@ fn is_profile_key(key: &SecretString, profile: &Profile) -> bool {
 const ACCEPTED_TTL: Duration = Duration::from_secs(600);
 /// The time for which a rejected key is rejected without an inquiry.
 const REFUSED_TTL: Duration = Duration::from_secs(10);
-/// The maximum number of accepted keys, and of rejected keys.
+/// The maximum number of stored accepted keys, and of stored rejected keys.
 const MAX_KEYS: usize = 4_096;
 
 /// The gateway's latest answer about a key.
@@ -172,7 +176,7 @@ pub(super) enum KeyStatus {
     Accepted,
     /// The gateway rejected the key.
     Refused,
-    /// The gateway has not answered about the key.
+    /// The gateway has not recently accepted or rejected the key.
     Unknown,
 }
 
@@ -202,12 +206,12 @@ impl KnownKeys {
     /// The gateway's latest answer about a key.
     pub(super) fn key_status(&self, key: KeyHash, now: Instant) -> KeyStatus {
         let keys = self.lock_keys();
-        let within = |keys: &HashMap<KeyHash, Instant>, time| {
-            keys.get(&key).is_some_and(|at| now.saturating_duration_since(*at) < time)
+        let is_recent = |times: &HashMap<KeyHash, Instant>, ttl| {
+            times.get(&key).is_some_and(|at| now.saturating_duration_since(*at) < ttl)
         };
-        if within(&keys.rejected, REFUSED_TTL) {
+        if is_recent(&keys.rejected, REFUSED_TTL) {
             KeyStatus::Refused
-        } else if within(&keys.accepted, ACCEPTED_TTL) {
+        } else if is_recent(&keys.accepted, ACCEPTED_TTL) {
             KeyStatus::Accepted
         } else {
             KeyStatus::Unknown
@@ -233,14 +237,14 @@ impl KnownKeys {
     }
 }
 
-/// Inserts a key. If the map is full, the oldest key is removed.
+/// Inserts a key. If the map is full, expired keys are removed or, if there are none, the oldest key.
 fn insert_bounded(keys: &mut HashMap<KeyHash, Instant>, key: KeyHash, now: Instant, ttl: Duration) {
     if keys.len() >= MAX_KEYS && !keys.contains_key(&key) {
         keys.retain(|_, at| now.saturating_duration_since(*at) < ttl);
         if keys.len() >= MAX_KEYS
-            && let Some(first) = keys.iter().min_by_key(|(_, at)| **at).map(|(key, _)| *key)
+            && let Some(oldest) = keys.iter().min_by_key(|(_, at)| **at).map(|(key, _)| *key)
         {
-            keys.remove(&first);
+            keys.remove(&oldest);
         }
     }
     keys.insert(key, now);
@@ -315,12 +319,20 @@ mod tests {
     }
 
     /// A gateway that accepts the keys `good` and `own`, rejects the inquiries of `barred`, and counts inquiries.
-    struct CountingGateway<'a>(&'a KeyAccess, &'a Profile, AtomicU32);
+    struct CountingGateway<'a> {
+        access: &'a KeyAccess,
+        profile: &'a Profile,
+        inquiries: AtomicU32,
+    }
 
-    impl CountingGateway<'_> {
+    impl<'a> CountingGateway<'a> {
+        fn new(access: &'a KeyAccess, profile: &'a Profile) -> Self {
+            Self { access, profile, inquiries: AtomicU32::new(0) }
+        }
+
         async fn ask_gateway(&self, key: &str) -> &'static str {
             let inquiry = async {
-                self.2.fetch_add(1, Ordering::Relaxed);
+                self.inquiries.fetch_add(1, Ordering::Relaxed);
                 tokio::task::yield_now().await;
                 let failure =
                     |cause| InquiryFailure { cause, reason: "why".into(), gateway_text: None, not_executed: true };
@@ -335,14 +347,14 @@ mod tests {
                     failure: failure(cause),
                 })
             };
-            self.0
-                .ask_with_key(&SecretString::from(key), self.1, inquiry)
+            self.access
+                .ask_with_key(&SecretString::from(key), self.profile, inquiry)
                 .await
                 .map_or_else(|error| error.code(), |()| "ok")
         }
 
-        fn count(&self) -> u32 {
-            self.2.load(Ordering::Relaxed)
+        fn count_inquiries(&self) -> u32 {
+            self.inquiries.load(Ordering::Relaxed)
         }
     }
 
@@ -350,12 +362,12 @@ mod tests {
     async fn refused_key_is_checked_once_for_many_callers() {
         let folder = tempfile::tempdir().unwrap();
         let (access, profile) = (KeyAccess::new(Some(10.0)), test_profile(folder.path()));
-        let gateway = CountingGateway(&access, &profile, AtomicU32::new(0));
+        let gateway = CountingGateway::new(&access, &profile);
         let answers = futures_util::future::join_all((0..60).map(|_| gateway.ask_gateway("wrong"))).await;
         // Callers beyond the queue limit get `rate_limited`.
         assert!(answers.iter().all(|answer| ["access_denied", "rate_limited"].contains(answer)), "{answers:?}");
-        assert_eq!((gateway.count(), gateway.ask_gateway("wrong").await), (1, "access_denied"));
-        assert_eq!(gateway.count(), 1);
+        assert_eq!((gateway.count_inquiries(), gateway.ask_gateway("wrong").await), (1, "access_denied"));
+        assert_eq!(gateway.count_inquiries(), 1);
         // Many callers can use a valid key at once.
         let answers = futures_util::future::join_all((0..MAX_WAITING).map(|_| gateway.ask_gateway("good"))).await;
         assert!(answers.iter().all(|answer| *answer == "ok"), "{answers:?}");
@@ -365,14 +377,14 @@ mod tests {
     async fn unknown_keys_share_one_low_rate_limit() {
         let folder = tempfile::tempdir().unwrap();
         let (access, profile) = (KeyAccess::new(Some(10.0)), test_profile(folder.path()));
-        let gateway = CountingGateway(&access, &profile, AtomicU32::new(0));
+        let gateway = CountingGateway::new(&access, &profile);
         assert_eq!(gateway.ask_gateway("good").await, "ok");
         let mut answers = Vec::new();
         for number in 0..60 {
             answers.push(gateway.ask_gateway(&format!("made-up-{number}")).await);
         }
         let limited = answers.iter().filter(|answer| **answer == "rate_limited").count();
-        assert!(limited >= 57 && gateway.count() <= 4, "{answers:?}");
+        assert!(limited >= 57 && gateway.count_inquiries() <= 4, "{answers:?}");
         // Unknown keys do not slow down known keys or the profile's key.
         for _ in 0..5 {
             assert_eq!((gateway.ask_gateway("good").await, gateway.ask_gateway("own").await), ("ok", "ok"));
@@ -383,7 +395,7 @@ mod tests {
     async fn key_is_accepted_if_an_inquiry_fails_for_another_reason() {
         let folder = tempfile::tempdir().unwrap();
         let (access, profile) = (KeyAccess::new(None), test_profile(folder.path()));
-        let gateway = CountingGateway(&access, &profile, AtomicU32::new(0));
+        let gateway = CountingGateway::new(&access, &profile);
         for _ in 0..20 {
             assert_eq!(gateway.ask_gateway("barred").await, "platform_error");
         }
@@ -401,34 +413,34 @@ mod known_keys_tests {
     }
 
     #[test]
-    fn refused_key_expires_before_an_accepted_one() {
+    fn refused_key_expires_before_an_accepted_key() {
         let (known, now) = (KnownKeys::default(), Instant::now());
         let (good, bad) = (known.hash_key(&secret("good")), known.hash_key(&secret("bad")));
         assert_eq!(known.key_status(good, now), KeyStatus::Unknown);
         known.record_accepted(good, now);
         known.record_refused(bad, now);
         let at = |seconds| now + Duration::from_secs(seconds);
-        for (seconds, of_good, of_bad) in [
+        for (seconds, expected_good, expected_bad) in [
             (0, KeyStatus::Accepted, KeyStatus::Refused),
             (9, KeyStatus::Accepted, KeyStatus::Refused),
             (11, KeyStatus::Accepted, KeyStatus::Unknown),
             (601, KeyStatus::Unknown, KeyStatus::Unknown),
         ] {
             let statuses = (known.key_status(good, at(seconds)), known.key_status(bad, at(seconds)));
-            assert_eq!(statuses, (of_good, of_bad), "after {seconds} s");
+            assert_eq!(statuses, (expected_good, expected_bad), "after {seconds} s");
         }
     }
 
     #[test]
     fn revoked_key_is_not_trusted_until_accepted_again() {
         let (known, now) = (KnownKeys::default(), Instant::now());
-        let one = known.hash_key(&secret("one"));
-        known.record_accepted(one, now);
-        known.record_refused(one, now);
-        assert_eq!(known.key_status(one, now), KeyStatus::Refused);
-        assert_eq!(known.key_status(one, now + REFUSED_TTL), KeyStatus::Unknown);
-        known.record_accepted(one, now);
-        assert_eq!(known.key_status(one, now), KeyStatus::Accepted);
+        let key = known.hash_key(&secret("one"));
+        known.record_accepted(key, now);
+        known.record_refused(key, now);
+        assert_eq!(known.key_status(key, now), KeyStatus::Refused);
+        assert_eq!(known.key_status(key, now + REFUSED_TTL), KeyStatus::Unknown);
+        known.record_accepted(key, now);
+        assert_eq!(known.key_status(key, now), KeyStatus::Accepted);
     }
 
     #[test]

@@ -48,8 +48,8 @@ struct PendingCalls {
     address: SocketAddr,
     /// Pending calls in human-readable form, with the time when each was added, by digest.
     waiting: Mutex<BTreeMap<String, (Instant, String)>>,
-    /// A random number for each calling key, under a keyed hash. It keeps approvals of different callers apart, and
-    /// keys out of the digest.
+    /// A random number for each API key, by a keyed hash of the key. The random numbers keep approvals of different
+    /// callers apart, and keys out of digests.
     callers: Mutex<HashMap<u64, u128>>,
     hasher: RandomState,
 }
@@ -79,21 +79,21 @@ impl Approvals {
     }
 
     /// Uses the operator's approval of a call, or makes the call pending. `call` contains every part of the call that
-    /// the operator approves, and `shown` is the call in human-readable form.
+    /// the operator approves, and `preview` is the call in human-readable form.
     pub(super) async fn request_approval(
         &self,
         adapters: &Adapters,
         key: &SecretString,
         gateway: &str,
         call: &Value,
-        shown: String,
+        preview: String,
     ) -> Result<ApprovalOutcome, ToolError> {
         let digest = self.0.digest_of(self.0.caller_id(key), gateway, call);
         if let Some(used) = use_approval(adapters.ledger.as_ref(), &digest).await? {
             self.0.lock_waiting().remove(&digest);
             return Ok(ApprovalOutcome::Approved(used));
         }
-        if !self.0.add_pending(&digest, shown) {
+        if !self.0.add_pending(&digest, preview) {
             let error = "too many calls are waiting for the operator's approval";
             return Err(ToolError::retryable("rate_limited", error));
         }
@@ -121,8 +121,8 @@ impl PendingCalls {
         *callers.entry(self.hasher.hash_one(key.expose_secret())).or_insert_with(rand::random)
     }
 
-    /// The keyed digest that identifies a call. JSON keeps the parts of the call apart, so that a text cannot move from
-    /// one part to another.
+    /// The keyed digest that identifies a call. JSON delimits the parts of the call, so that two different calls cannot
+    /// have the same text.
     fn digest_of(&self, caller: u128, gateway: &str, call: &Value) -> String {
         let mac = Hmac::<Sha256>::new_from_slice(&self.secret).expect("an HMAC key can have any length");
         let parts = json!([gateway, call]).to_string();
@@ -135,13 +135,13 @@ impl PendingCalls {
     }
 
     /// Adds a pending call. Returns `false` if too many calls are already pending.
-    fn add_pending(&self, digest: &str, shown: String) -> bool {
+    fn add_pending(&self, digest: &str, preview: String) -> bool {
         let mut waiting = self.lock_waiting();
         waiting.retain(|_, (since, _)| since.elapsed() < APPROVAL_TIMEOUT);
         if waiting.len() >= MAX_PENDING && !waiting.contains_key(digest) {
             return false;
         }
-        waiting.insert(digest.to_owned(), (Instant::now(), shown));
+        waiting.insert(digest.to_owned(), (Instant::now(), preview));
         true
     }
 }
@@ -158,7 +158,7 @@ async fn show_pending(
         return (StatusCode::UNAUTHORIZED, String::new());
     }
     match calls.lock_waiting().get(&digest) {
-        Some((_, shown)) => (StatusCode::OK, shown.clone()),
+        Some((_, preview)) => (StatusCode::OK, preview.clone()),
         None => (StatusCode::NOT_FOUND, String::new()),
     }
 }

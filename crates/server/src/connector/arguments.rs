@@ -18,7 +18,7 @@ const PHONE_DIGITS: std::ops::RangeInclusive<usize> = 8..=15;
 pub(super) struct ToolArguments(Map<String, Value>);
 
 impl ToolArguments {
-    /// Arguments that were checked against the schema.
+    /// Wraps arguments that were checked against the schema.
     pub(super) fn from_checked(arguments: Map<String, Value>) -> Self {
         Self(arguments)
     }
@@ -104,7 +104,7 @@ pub(super) fn read_phone(value: &Value) -> Result<ValidNumber, String> {
     parse_number(&format!("+{digits}"), None).map_err(invalid)
 }
 
-/// The problem with a phone number; `None` if it is valid.
+/// The problem with a phone number; `None` if the number is valid.
 pub(super) fn phone_problem(value: &Value) -> Option<String> {
     read_phone(value).err()
 }
@@ -137,7 +137,8 @@ pub(super) fn normalize_value(schema: &Value, value: &mut Value) {
         Value::Object(members) => normalize_members(schema, members),
         Value::Array(items) => items.iter_mut().for_each(|item| normalize_value(&schema["items"], item)),
         Value::Number(number) => {
-            let integer = number.as_f64().filter(|_| number.is_f64() && takes_integers(schema)).and_then(whole_number);
+            let integer =
+                number.as_f64().filter(|_| number.is_f64() && takes_integers(schema)).and_then(to_exact_integer);
             if let Some(integer) = integer {
                 *value = integer.into();
             }
@@ -157,8 +158,8 @@ pub(super) fn normalize_members(schema: &Value, members: &mut Map<String, Value>
     }
 }
 
-/// Converts a float to an integer if every JSON reader represents it exactly.
-fn whole_number(float: f64) -> Option<i64> {
+/// Converts a float to an integer if the float is whole and every JSON reader represents the integer exactly.
+fn to_exact_integer(float: f64) -> Option<i64> {
     let integer = if float.fract() == 0.0 { format!("{float:.0}").parse::<i64>().ok() } else { None };
     integer.filter(|integer| integer.unsigned_abs() <= LARGEST_WHOLE)
 }
@@ -168,7 +169,7 @@ fn takes_integers(schema: &Value) -> bool {
     schema["type"] == "integer" || alternatives.into_iter().any(takes_integers)
 }
 
-/// The problems of normalized arguments, each with the name of the argument and what to do.
+/// Lists the problems of normalized arguments, each with the name of the argument and what to do.
 pub(super) fn find_problems(schema: &Value, arguments: &Map<String, Value>) -> Vec<String> {
     let mut problems = Vec::new();
     check_members("", schema, arguments, &mut problems);

@@ -106,17 +106,17 @@ impl ToolError {
         )
     }
 
-    /// The error for a message after the limit of messages per hour is reached.
-    pub(super) fn too_many_sends(next: Timestamp) -> Self {
-        let wait = Duration::try_from(next.duration_since(Timestamp::now())).unwrap_or_default().as_secs() + 1;
+    /// The error for a message that exceeds the hourly limit; the next message is allowed at `allowed_at`.
+    pub(super) fn too_many_sends(allowed_at: Timestamp) -> Self {
+        let wait = Duration::try_from(allowed_at.duration_since(Timestamp::now())).unwrap_or_default().as_secs() + 1;
         let error = format!("the hourly message limit has been reached; wait {wait} s");
         Self { retryable: true, ..Self::new("rate_limited", error) }
             .with_how_to(format!("nothing was sent; try again after {wait} s"))
     }
 
-    /// The error for a lookup after the limit of lookups per hour is reached.
-    pub(super) fn too_many_lookups(next: Timestamp) -> Self {
-        let wait = Duration::try_from(next.duration_since(Timestamp::now())).unwrap_or_default().as_secs() + 1;
+    /// The error for a lookup that exceeds the hourly limit; the next lookup is allowed at `allowed_at`.
+    pub(super) fn too_many_lookups(allowed_at: Timestamp) -> Self {
+        let wait = Duration::try_from(allowed_at.duration_since(Timestamp::now())).unwrap_or_default().as_secs() + 1;
         let error = format!("the hourly lookup limit has been reached; wait {wait} s");
         Self { retryable: true, ..Self::new("rate_limited", error) }.with_how_to(format!(
             "no number was looked up; try again after {wait} s, or ask the person who set up the connector"

@@ -228,12 +228,12 @@ impl Caller<'_> {
         text: String,
     ) -> Result<Result<MessageTemplate, Value>, ToolError> {
         self.verify_key().await?;
-        let mut used = None;
+        let mut used_approval = None;
         if let Some(approvals) = self.sending.and_then(|sending| sending.approvals.as_ref()) {
             let (call, preview) = (json!({ "template": name, "text": text }), render_template_preview(&name, &text));
             let gateway = self.account.profile.name.as_str();
             match approvals.request_approval(self.adapters, &self.key, gateway, &call, preview).await? {
-                ApprovalOutcome::Approved(approval) => used = Some(approval),
+                ApprovalOutcome::Approved(approval) => used_approval = Some(approval),
                 ApprovalOutcome::Pending(pending) => return Ok(Err(pending)),
             }
         }
@@ -248,16 +248,16 @@ impl Caller<'_> {
             Err(error) => ToolError::from(error),
         };
         self.access.record_key_refusal(&self.key, &error);
-        if let Some(used) = used {
-            return_approval(self.adapters.ledger.as_ref(), used).await?;
+        if let Some(approval) = used_approval {
+            return_approval(self.adapters.ledger.as_ref(), approval).await?;
         }
         Err(error)
     }
 
     /// The folder of campaigns, if the caller may use it.
     pub(super) fn open_campaigns(&self) -> Result<OpenFolder<'_>, ToolError> {
-        let none = || ToolError::new("internal", "this connector has no campaigns folder");
-        self.campaigns.ok_or_else(none)?.open_for(self)
+        let no_folder = || ToolError::new("internal", "this connector has no campaigns folder");
+        self.campaigns.ok_or_else(no_folder)?.open_for(self)
     }
 
     /// Looks up a number, as a row of the run that all lookups share.
@@ -266,8 +266,8 @@ impl Caller<'_> {
         let destination = Destination::Live(Box::new(self.account.profile.clone()));
         let single = SingleOperation::for_lookup(self.key.clone(), phone, destination, self.lookups_per_hour.get());
         // The operator has already allowed lookups, so no further confirmation is needed.
-        let ordered = single.confirm_in_advance(self.adapters.clone()).await?;
-        let ended = ordered.send(self.interrupt.clone()).await.map_err(|error| match error {
+        let confirmed = single.confirm_in_advance(self.adapters.clone()).await?;
+        let ended = confirmed.send(self.interrupt.clone()).await.map_err(|error| match error {
             Error::TooManyThisHour { next } => ToolError::too_many_lookups(next),
             error => error.into(),
         })?;

@@ -1,7 +1,7 @@
 //! JSON-RPC 2.0 in the revisions of the Model Context Protocol, and the contract's bare call (contract 4.4).
 //!
-//! Objects with a repeated member are rejected. The module is pure. It does not know about tools. All it knows of HTTP
-//! is the MCP headers and the status of an answer.
+//! Objects with a repeated member are rejected. This module does no I/O and is independent of the tools. Of HTTP, it
+//! handles only the MCP headers and the status of an answer.
 
 use std::fmt;
 
@@ -39,19 +39,19 @@ pub(in crate::connector) struct RpcRequest {
 pub(in crate::connector) fn read_message(head: Option<RpcHeaders<'_>>, body: &[u8]) -> Result<RpcMessage, RpcReply> {
     let version = head.and_then(|head| head.version);
     // If the body cannot be read, only the headers show the protocol era.
-    let guessed = if is_legacy(version) { ProtocolEra::Legacy } else { ProtocolEra::Modern };
+    let guessed_era = if is_legacy(version) { ProtocolEra::Legacy } else { ProtocolEra::Modern };
     let refuse = |id: Option<&Value>, era, fault| error_reply(id, era, &fault);
-    let document = read_document(body).map_err(|_| refuse(None, guessed, RpcError::parse_error()))?;
+    let document = read_document(body).map_err(|_| refuse(None, guessed_era, RpcError::parse_error()))?;
     let Value::Object(mut message) = document.value else {
         return Err(refuse(
             None,
-            guessed,
+            guessed_era,
             RpcError::invalid_request("the message must be one object; batches are not supported"),
         ));
     };
     let id = message.remove("id");
     let known_id = id.as_ref().filter(|id| is_id(id) && !document.repeated.has_outermost("id"));
-    let invalid = |reason: &str| refuse(known_id, guessed, RpcError::invalid_request(reason));
+    let invalid = |reason: &str| refuse(known_id, guessed_era, RpcError::invalid_request(reason));
     if let Some(problem) = document.repeated.describe_problem() {
         return Err(invalid(&problem));
     }
@@ -88,19 +88,20 @@ fn check_modern_request(
     params: &Map<String, Value>,
 ) -> Result<(), RpcError> {
     let meta = |key: &str| params.get("_meta").and_then(|meta| meta.get(key));
-    let named = meta(VERSION).and_then(Value::as_str);
-    let in_head = head.and_then(|head| head.version);
-    if let (Some(named), Some(head)) = (named, head)
-        && let Some(mismatch) = head.check_version(named)
+    let body_version = meta(VERSION).and_then(Value::as_str);
+    let header_version = head.and_then(|head| head.version);
+    if let (Some(body_version), Some(head)) = (body_version, head)
+        && let Some(mismatch) = head.check_version(body_version)
     {
         return Err(RpcError::header_mismatch(mismatch));
     }
-    // The metadata must not name a revision with a handshake; the header may.
-    let is_known = |version: &&str| *version == MODERN || (LEGACY.contains(version) && named != Some(*version));
-    if let Some(foreign) = [named, in_head].into_iter().flatten().find(|version| !is_known(version)) {
-        return Err(RpcError::unsupported_version(foreign));
+    // The metadata must not name a revision with a handshake; the header can.
+    let is_supported =
+        |version: &&str| *version == MODERN || (LEGACY.contains(version) && body_version != Some(*version));
+    if let Some(version) = [body_version, header_version].into_iter().flatten().find(|version| !is_supported(version)) {
+        return Err(RpcError::unsupported_version(version));
     }
-    let version = named.ok_or_else(|| RpcError::missing_meta(VERSION))?;
+    let version = body_version.ok_or_else(|| RpcError::missing_meta(VERSION))?;
     if !meta(CAPABILITIES).is_some_and(Value::is_object) {
         return Err(RpcError::missing_meta(CAPABILITIES));
     }
@@ -114,7 +115,7 @@ fn is_id(id: &Value) -> bool {
     id.is_string() || id.is_i64() || id.is_u64()
 }
 
-/// The revision without a handshake: each message names the revision by which it is read.
+/// The revision without a handshake: each message names its revision.
 pub(in crate::connector) const MODERN: &str = "2026-07-28";
 /// The revisions with a handshake, newest first.
 pub(in crate::connector) const LEGACY: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];
@@ -160,7 +161,7 @@ pub(in crate::connector) struct RpcHeaders<'a> {
 }
 
 impl RpcHeaders<'_> {
-    /// Returns a problem if the headers name a different revision than the message.
+    /// Returns a problem if the headers name another revision than the message does.
     ///
     /// Different revisions are a contradiction even if this server does not know them.
     fn check_version(self, version: &str) -> Option<String> {
@@ -171,8 +172,9 @@ impl RpcHeaders<'_> {
     fn check_headers(self, version: &str, method: &str, name: Option<&Value>) -> Option<String> {
         check_header("MCP-Protocol-Version", self.version, version)
             .or_else(|| check_header("Mcp-Method", self.method, method))
-            .or_else(|| {
-                (method == "tools/call").then(|| check_header("Mcp-Name", self.name, name?.as_str()?)).flatten()
+            .or_else(|| match method {
+                "tools/call" => check_header("Mcp-Name", self.name, name?.as_str()?),
+                _ => None,
             })
     }
 }
@@ -277,7 +279,7 @@ pub(in crate::connector) fn error_reply(id: Option<&Value>, era: ProtocolEra, fa
         error["data"] = data.clone();
     }
     let mut body = json!({ "jsonrpc": "2.0", "error": error });
-    // Without a known identifier, the older revisions write null, and the newest one omits the member.
+    // Without a known identifier, the older revisions write null, and the newest revision omits the member.
     match (id, era) {
         (Some(id), _) => body["id"] = id.clone(),
         (None, ProtocolEra::Legacy) => body["id"] = Value::Null,
@@ -289,7 +291,7 @@ pub(in crate::connector) fn error_reply(id: Option<&Value>, era: ProtocolEra, fa
 /// The maximum length of a member name that an error repeats, in characters.
 const MAX_NAME_LENGTH: usize = 64;
 
-/// A document. If a member is repeated, its first value counts.
+/// A parsed JSON document. If a member is repeated, its first value counts.
 struct JsonDocument {
     /// The value.
     value: Value,
@@ -336,9 +338,10 @@ fn read_document(body: &[u8]) -> serde_json::Result<JsonDocument> {
     Ok(JsonDocument { value, repeated })
 }
 
-/// Reads one value.
+/// Deserializes a JSON value and records repeated members.
 struct JsonReader<'r> {
     repeated: &'r mut RepeatedMembers,
+    /// The nesting depth of the value; 0 for the whole document.
     depth: usize,
 }
 

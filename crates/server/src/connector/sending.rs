@@ -1,4 +1,4 @@
-//! Sending an assistant's confirmed message: within the operator's limits, like other single messages, and only once.
+//! Sending of messages that a user has confirmed to an assistant: within the operator's limits, and without duplicates.
 //!
 //! The same message to the same number is sent at most once a minute, across all connectors of a ledger. The ledger
 //! stores a keyed hash of each message. If the ledger still has the previous version's tables, this process keeps the
@@ -76,13 +76,12 @@ impl Caller<'_> {
     /// The operator's rules are checked only for keys that the gateway accepts, because the rules reveal who opted out.
     pub(super) async fn check_preview(&self, mut preview: CallPreview, arguments: &Map<String, Value>) -> CallPreview {
         if let (Some(sending), Some(phone)) = (self.sending, preview.recipient) {
-            if let Err(unproven) = self.verify_key().await {
-                if !unproven.is_key_refused() {
-                    let problem =
-                        format!("the API key sent with the call could not be checked: {}", unproven.message());
+            if let Err(error) = self.verify_key().await {
+                if !error.is_key_refused() {
+                    let problem = format!("the API key sent with the call could not be checked: {}", error.message());
                     return preview.with_unchecked_rules(&problem);
                 }
-                preview.problems.push(unproven.message());
+                preview.problems.push(error.message());
                 return preview.with_unchecked_rules("the gateway does not accept the API key sent with the call");
             }
             let id = arguments.get("id").and_then(Value::as_u64).and_then(MessageId::new);
@@ -113,10 +112,10 @@ impl Caller<'_> {
         );
         if let Some(content) = content {
             let identity = message_identity(phone, content, profile.is_loopback());
-            let ago = sending.recent.time_since_sent(self.adapters.ledger.as_ref(), identity).await;
-            match ago {
+            let elapsed = sending.recent.time_since_sent(self.adapters.ledger.as_ref(), identity).await;
+            match elapsed {
                 Ok(None) => {}
-                Ok(Some(ago)) => refusals.push(ToolError::repeated_message(ago.as_secs())),
+                Ok(Some(elapsed)) => refusals.push(ToolError::repeated_message(elapsed.as_secs())),
                 Err(error) => refusals.push(Error::from(error).into()),
             }
         }
@@ -185,7 +184,7 @@ impl ConfirmedMessage {
         let (ledger, identity) =
             (Arc::clone(&adapters.ledger), message_identity(*phone, content, profile.is_loopback()));
         let place = sending.recent.reserve_place(ledger.as_ref(), identity, again).await;
-        let place = place.map_err(Error::from)?.map_err(|ago| ToolError::repeated_message(ago.as_secs()))?;
+        let place = place.map_err(Error::from)?.map_err(|elapsed| ToolError::repeated_message(elapsed.as_secs()))?;
         let approval = match &sending.approvals {
             Some(approvals) => {
                 let call = json!({ "to": phone.to_u64(), "message": content, "id": id, "repeat": again });
@@ -197,8 +196,8 @@ impl ConfirmedMessage {
             }
             None => Ok(None),
         };
-        let used = match approval {
-            Ok(Some(ApprovalOutcome::Approved(used))) => Some(used),
+        let used_approval = match approval {
+            Ok(Some(ApprovalOutcome::Approved(approval))) => Some(approval),
             Ok(None) => None,
             Ok(Some(ApprovalOutcome::Pending(pending))) => {
                 sending.recent.release_place(ledger.as_ref(), place).await;
@@ -209,13 +208,13 @@ impl ConfirmedMessage {
                 return Err(error);
             }
         };
-        let sent = async { single.confirm_in_advance(adapters).await?.send(interrupt).await };
+        let send = async { single.confirm_in_advance(adapters).await?.send(interrupt).await };
         let result =
-            sent.await.map_or_else(|error| Err(refused_message_error(error, id)), |ended| render_outcome(&ended));
+            send.await.map_or_else(|error| Err(refused_message_error(error, id)), |ended| render_outcome(&ended));
         if result.as_ref().is_err_and(|error| !error.might_have_been_sent()) {
             sending.recent.release_place(ledger.as_ref(), place).await;
-            if let Some(used) = used {
-                return_approval(ledger.as_ref(), used).await?;
+            if let Some(approval) = used_approval {
+                return_approval(ledger.as_ref(), approval).await?;
             }
         }
         result
@@ -296,11 +295,11 @@ fn normalize_text(text: &str) -> String {
     composed.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The place of a message that is about to be sent.
+/// A reserved place of a message in the guard against repeats.
 enum SentPlace {
-    /// The place is in the ledger.
+    /// The place is in the ledger, which all connectors share.
     Shared(RepeatPlace),
-    /// The place is in this process.
+    /// The place is in the memory of this process.
     Own(OwnPlace),
 }
 
@@ -314,14 +313,15 @@ struct RecentMessages {
 /// The place of a message among those that this process sent recently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct OwnPlace {
+    /// The hash of the message.
     message: u64,
-    /// The time at which the same message was sent before, if it was sent recently.
-    before: Option<Instant>,
+    /// The time at which the same message was last sent, if it was sent recently.
+    previous: Option<Instant>,
 }
 
 impl RecentMessages {
-    /// Reserves a place in the guard against repeats for a message that is about to be sent, or returns the time since
-    /// the same message was sent.
+    /// Reserves a place in the guard against repeats for a message that is about to be sent. Returns the time since the
+    /// same message was sent instead, if that is less than a minute and `again` is not set.
     ///
     /// # Errors
     /// If the ledger cannot be written.
@@ -334,7 +334,7 @@ impl RecentMessages {
         let request = RepeatRequest::Reserve { message: message.clone(), again };
         Ok(match ledger.check_repeat(request).await? {
             RepeatCheck::Taken(place) => Ok(SentPlace::Shared(place)),
-            RepeatCheck::Repeated(ago) => Err(ago),
+            RepeatCheck::Repeated(elapsed) => Err(elapsed),
             RepeatCheck::Free | RepeatCheck::Unavailable => {
                 self.reserve_own_place(message, again, Instant::now()).map(SentPlace::Own)
             }
@@ -348,15 +348,15 @@ impl RecentMessages {
     async fn time_since_sent(&self, ledger: &dyn Ledger, message: Vec<u8>) -> Result<Option<Duration>, LedgerError> {
         let own_time = self.own_time_since_sent(&message, Instant::now());
         Ok(match ledger.check_repeat(RepeatRequest::Look(message)).await? {
-            RepeatCheck::Repeated(ago) => Some(ago),
+            RepeatCheck::Repeated(elapsed) => Some(elapsed),
             RepeatCheck::Free | RepeatCheck::Taken(_) | RepeatCheck::Unavailable => own_time,
         })
     }
 
     fn own_time_since_sent(&self, message: impl Hash, now: Instant) -> Option<Duration> {
         let sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
-        let ago = now.saturating_duration_since(*sent.get(&self.hasher.hash_one(message))?);
-        Some(ago).filter(|ago| *ago < REPEAT_WINDOW)
+        let elapsed = now.saturating_duration_since(*sent.get(&self.hasher.hash_one(message))?);
+        Some(elapsed).filter(|elapsed| *elapsed < REPEAT_WINDOW)
     }
 
     /// Releases the place of a message that certainly was not sent. If the place cannot be released, it expires within
@@ -383,20 +383,20 @@ impl RecentMessages {
         let message = self.hasher.hash_one(message);
         let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
         sent.retain(|_, at| now.saturating_duration_since(*at) < REPEAT_WINDOW);
-        let before = sent.get(&message).copied();
-        match before.filter(|_| !again) {
+        let previous = sent.get(&message).copied();
+        match previous.filter(|_| !again) {
             Some(at) => Err(now.saturating_duration_since(at)),
             None => {
                 sent.insert(message, now);
-                Ok(OwnPlace { message, before })
+                Ok(OwnPlace { message, previous })
             }
         }
     }
 
     /// Releases a place in this process.
-    fn release_own_place(&self, OwnPlace { message, before }: OwnPlace) {
+    fn release_own_place(&self, OwnPlace { message, previous }: OwnPlace) {
         let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
-        match before {
+        match previous {
             Some(at) => sent.insert(message, at),
             None => sent.remove(&message),
         };
@@ -419,8 +419,8 @@ mod tests {
                 && recent.reserve_own_place(("Ho", 380), false, now).is_ok()
         );
         // A second message that was not sent does not affect the first.
-        let again = recent.reserve_own_place(("Hi", 380), true, later(1)).unwrap();
-        recent.release_own_place(again);
+        let second_place = recent.reserve_own_place(("Hi", 380), true, later(1)).unwrap();
+        recent.release_own_place(second_place);
         assert_eq!(recent.reserve_own_place(("Hi", 380), false, later(2)), Err(Duration::from_secs(2)));
         recent.release_own_place(place);
         assert_eq!(recent.reserve_own_place(("Hi", 380), false, later(3)), Ok(place));
@@ -440,8 +440,8 @@ mod tests {
         }
         assert_eq!(normalize_text("Two  words\r\nand\n\nlines"), "Two words and lines");
         assert_eq!(normalize_text("Киї\u{432}"), normalize_text("Киі\u{308}в"));
-        for (one, other) in [("hi", "Hi"), ("hi", "h i"), ("hi", "hi!"), ("1 000", "1000"), ("i", "і")] {
-            assert_ne!(normalize_text(one), normalize_text(other));
+        for (first, second) in [("hi", "Hi"), ("hi", "h i"), ("hi", "hi!"), ("1 000", "1000"), ("i", "і")] {
+            assert_ne!(normalize_text(first), normalize_text(second));
         }
     }
 
@@ -461,15 +461,15 @@ mod tests {
             MessageContent { kind: OperationKind::Viber, stages: vec![stage] }
         };
         let phone = |last: u64| Phone::new(380_501_234_560 + last).unwrap();
-        let one = message_identity(phone(7), &content("hi", "OlenaCo"), false);
-        assert_eq!(one, message_identity(phone(7), &content(" hi\n", "OlenaCo"), false));
+        let identity = message_identity(phone(7), &content("hi", "OlenaCo"), false);
+        assert_eq!(identity, message_identity(phone(7), &content(" hi\n", "OlenaCo"), false));
         for other in [
             message_identity(phone(8), &content("hi", "OlenaCo"), false),
             message_identity(phone(7), &content("ho", "OlenaCo"), false),
             message_identity(phone(7), &content("hi", "Olena"), false),
             message_identity(phone(7), &content("hi", "OlenaCo"), true),
         ] {
-            assert_ne!(one, other);
+            assert_ne!(identity, other);
         }
     }
 }

@@ -85,8 +85,8 @@ impl ConnectorAccess {
     fn is_own_origin(&self, origin: &HeaderValue) -> bool {
         let Ok(origin) = origin.to_str() else { return false };
         let host = origin.split_once("://").and_then(|(_, host)| host.parse::<Authority>().ok());
-        let is_here = |host: Authority| self.hosts.is_own(host.as_str()) && !self.hosts.is_published(host.as_str());
-        self.origins.iter().any(|named| named == origin) || host.is_some_and(is_here)
+        let is_local = |host: Authority| self.hosts.is_own(host.as_str()) && !self.hosts.is_published(host.as_str());
+        self.origins.iter().any(|allowed| allowed == origin) || host.is_some_and(is_local)
     }
 }
 
@@ -143,10 +143,10 @@ async fn post_mcp(
 
 /// Whether the content type of a body is JSON.
 fn is_json(headers: &HeaderMap) -> bool {
-    let named = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    named
-        .and_then(|named| named.split(';').next())
-        .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+    let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    content_type
+        .and_then(|content_type| content_type.split(';').next())
+        .is_some_and(|media_type| media_type.trim().eq_ignore_ascii_case("application/json"))
 }
 
 /// The key in the `Authorization` header of a call (contract 5.3). Returns `None` if there is no bearer key.
@@ -201,15 +201,15 @@ pub async fn serve_stdio(
     let (sender, mut lines) = mpsc::channel(1);
     // A separate task reads, so that a partly read line is not lost when an answer is ready.
     tokio::spawn(read_lines(input, sender));
-    let (mut answers, mut open) = (JoinSet::new(), true);
+    let (mut answers, mut accepts_lines) = (JoinSet::new(), true);
     tokio::pin!(shutdown);
     loop {
         tokio::select! {
-            line = lines.recv(), if open && answers.len() < MAX_CALLS => match line {
+            line = lines.recv(), if accepts_lines && answers.len() < MAX_CALLS => match line {
                 Some(line) => {
                     answers.spawn(answer_line(Arc::clone(&connector), key.clone(), line));
                 }
-                None => open = false,
+                None => accepts_lines = false,
             },
             Some(answer) = answers.join_next() => match answer {
                 Ok(Some(answer)) => {
@@ -219,7 +219,7 @@ pub async fn serve_stdio(
                 Ok(None) => {}
                 Err(panic) => tracing::error!("a call failed without a response: {panic}"),
             },
-            () = &mut shutdown, if open => open = false,
+            () = &mut shutdown, if accepts_lines => accepts_lines = false,
             else => return Ok(()),
         }
     }
@@ -227,7 +227,7 @@ pub async fn serve_stdio(
 
 /// The answer to a line; `None` if the line needs no answer.
 async fn answer_line(connector: Arc<Connector>, key: SecretString, line: StdioLine) -> Option<Value> {
-    let read = match &line {
+    let message = match &line {
         StdioLine::Whole(line) => read_message(None, line),
         StdioLine::TooLong => Err(error_reply(
             None,
@@ -235,7 +235,7 @@ async fn answer_line(connector: Arc<Connector>, key: SecretString, line: StdioLi
             &RpcError::invalid_request("the message is larger than 256 KiB"),
         )),
     };
-    match read {
+    match message {
         Ok(RpcMessage::Request(request)) => Some(handle_request(&connector, Some(key), request).await.body),
         Ok(RpcMessage::NoReply) => None,
         Err(response) => Some(response.body),
@@ -356,7 +356,10 @@ impl AssistantClient {
             Self::Claude | Self::Cursor => json!({ "mcpServers": { SERVER_NAME: entry } }),
             // VS Code asks for each secret once and stores it with other passwords.
             Self::VsCode if !secrets.is_empty() => {
-                let input = |EntrySecret { variable: _, id, description }: &EntrySecret| json!({ "type": "promptString", "id": id, "description": description, "password": true });
+                let input = |EntrySecret { id, description, .. }: &EntrySecret| {
+                    let kind = "promptString";
+                    json!({ "type": kind, "id": id, "description": description, "password": true })
+                };
                 let inputs: Vec<Value> = secrets.iter().map(input).collect();
                 json!({ "inputs": inputs, "servers": { SERVER_NAME: entry } })
             }

@@ -12,12 +12,12 @@ use campaign_runs::{ScheduleChange, list_recent_occurrences};
 /// The due occurrences of a schedule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DueOccurrences {
-    /// The occurrence that begins now.
-    pub begins: Option<Occurrence>,
+    /// The occurrence that must start now.
+    pub current: Option<Occurrence>,
     /// The last missed occurrence.
     pub missed: Option<Occurrence>,
     /// The number of occurrences that were missed before `missed`.
-    pub before: usize,
+    pub missed_before: usize,
     /// The time of the next occurrence.
     pub next: Option<Timestamp>,
 }
@@ -27,27 +27,27 @@ pub struct DueOccurrences {
 /// If there are several, only the last occurrence is due, unless it is too late, and all earlier occurrences are
 /// missed. Therefore, a restart never sends a flood of old messages.
 pub fn find_due(schedule: &Schedule, handled: Timestamp, now: Timestamp, max_delay: Duration) -> DueOccurrences {
-    let mut found = DueOccurrences::default();
+    let mut due = DueOccurrences::default();
     let mut last: Option<Occurrence> = None;
     for occurrence in schedule.occurrences_after(handled) {
         if occurrence.at > now {
-            found.next = Some(occurrence.at);
+            due.next = Some(occurrence.at);
             break;
         }
         if let Some(earlier) = last.replace(occurrence) {
-            found.before += usize::from(found.missed.is_some());
-            found.missed = Some(earlier);
+            due.missed_before += usize::from(due.missed.is_some());
+            due.missed = Some(earlier);
         }
     }
     match last {
-        Some(last) if lateness(last.at, now) <= max_delay => found.begins = Some(last),
+        Some(last) if lateness(last.at, now) <= max_delay => due.current = Some(last),
         Some(last) => {
-            found.before += usize::from(found.missed.is_some());
-            found.missed = Some(last);
+            due.missed_before += usize::from(due.missed.is_some());
+            due.missed = Some(last);
         }
         None => {}
     }
-    found
+    due
 }
 
 /// Returns the time from `due` to `now`, or zero if `due` is in the future.
@@ -55,13 +55,18 @@ pub fn lateness(due: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(now.duration_since(due)).unwrap_or_default()
 }
 
+/// Returns the time from `now` to `time`, or zero if `time` is in the past.
+pub(super) fn time_until(time: Timestamp, now: Timestamp) -> Duration {
+    Duration::try_from(time.duration_since(now)).unwrap_or_default()
+}
+
 /// The latest time at which an occurrence can start. The grace period begins when the occurrence is due or when its
 /// list arrives, whichever is later. The maximum delay always counts from the due time.
 pub(super) fn start_deadline(schedule: &Schedule, occurrence: &Occurrence, list: Option<FileStat>) -> Timestamp {
     let arrived = list.filter(|_| schedule.wait_for_file.is_some()).and_then(FileStat::modified_at);
-    let since = arrived.map_or(occurrence.at, |arrived| arrived.max(occurrence.at));
+    let grace_start = arrived.map_or(occurrence.at, |arrived| arrived.max(occurrence.at));
     let after = |time: Timestamp, delay| time.checked_add(delay).unwrap_or(Timestamp::MAX);
-    after(since, schedule.grace).min(after(occurrence.at, schedule.max_delay()))
+    after(grace_start, schedule.grace).min(after(occurrence.at, schedule.max_delay()))
 }
 
 /// The daemon's memory of one schedule. Everything that must survive a restart is in the ledger.
@@ -105,7 +110,7 @@ pub(super) struct AwaitingLock {
 #[derive(Debug)]
 pub(super) struct AwaitingApproval {
     pub(super) occurrence: Occurrence,
-    /// The digest of its plan.
+    /// The digest of the occurrence's plan.
     pub(super) digest: String,
     /// The deadline.
     pub(super) until: Timestamp,
@@ -125,7 +130,7 @@ pub struct AwaitingList {
     watch: ListWatch,
 }
 
-/// The start of a due occurrence whose schedule has `wait_for_file`.
+/// Whether and when a due occurrence starts whose schedule has `wait_for_file`.
 #[derive(Debug)]
 pub enum ListStart {
     /// The occurrence starts at once, because its list is not a file.
@@ -148,8 +153,9 @@ pub enum ListArrival {
 }
 
 impl ListStart {
-    /// Determines the start of an occurrence that is due now. `list` is the path of its list, if the list is a file.
-    pub fn of_occurrence(schedule: &Schedule, occurrence: Occurrence, list: Option<PathBuf>, now: Timestamp) -> Self {
+    /// Determines whether and when an occurrence that is due now starts. `list` is the path of its list, if the list is
+    /// a file.
+    pub fn determine(schedule: &Schedule, occurrence: Occurrence, list: Option<PathBuf>, now: Timestamp) -> Self {
         let stat = list.as_deref().and_then(FileStat::read);
         let is_missing = list.is_some() && stat.is_none();
         if !is_missing && now > start_deadline(schedule, &occurrence, stat) {
@@ -297,7 +303,7 @@ mod tests {
         let summarize_due = |handled, now| {
             let due = find_due(&hourly(), timestamp(handled), timestamp(now), hourly().grace);
             let name = |occurrence: Option<Occurrence>| occurrence.map(|occurrence| occurrence.at.to_string());
-            (name(due.begins), name(due.missed), due.before, due.next.map(|next| next.to_string()))
+            (name(due.current), name(due.missed), due.missed_before, due.next.map(|next| next.to_string()))
         };
         let at = |hour: u8| Some(format!("2026-12-01T{hour:02}:00:00Z"));
         assert_eq!(summarize_due("2026-12-01T08:00:00Z", "2026-12-01T08:59:59Z"), (None, None, 0, at(9)));
@@ -317,21 +323,21 @@ mod tests {
         #[test]
         fn each_occurrence_is_found_once_at_any_polling_interval(steps in prop::collection::vec(1_i64..90_000, 1..60)) {
             let start = timestamp("2026-10-24T00:00:00Z");
-            let (mut handled, mut now, mut seen_count) = (start, start, 0);
+            let (mut handled, mut now, mut found_count) = (start, start, 0);
             for step in steps {
                 now += SignedDuration::from_secs(step);
                 let due = find_due(&hourly(), handled, now, hourly().grace);
-                for occurrence in [&due.missed, &due.begins].into_iter().flatten() {
+                for occurrence in [&due.missed, &due.current].into_iter().flatten() {
                     prop_assert!(handled < occurrence.at && occurrence.at <= now);
-                    seen_count += 1;
+                    found_count += 1;
                     handled = occurrence.at;
                 }
-                seen_count += due.before;
-                prop_assert!(due.begins.is_none_or(|occurrence| lateness(occurrence.at, now) <= hourly().grace));
+                found_count += due.missed_before;
+                prop_assert!(due.current.is_none_or(|occurrence| lateness(occurrence.at, now) <= hourly().grace));
             }
             let schedule = hourly();
             let all = schedule.occurrences_after(start).take_while(|occurrence| occurrence.at <= now);
-            prop_assert_eq!(seen_count, all.count());
+            prop_assert_eq!(found_count, all.count());
         }
     }
 }
@@ -346,7 +352,7 @@ mod list_watch_tests {
         let stat =
             |size, second| Some(FileStat { size, changed: Some(SystemTime::UNIX_EPOCH + Duration::from_secs(second)) });
         let mut watch = ListWatch::default();
-        for (second, stat_seen, stable) in [
+        for (second, observed_stat, stable) in [
             (0, None, false),
             (1, stat(10, 1), false),
             (5, stat(10, 1), false),
@@ -359,7 +365,7 @@ mod list_watch_tests {
             (3, stat(20, 9), false),
             (8, stat(20, 9), true),
         ] {
-            assert_eq!(watch.record_and_check_stability(stat_seen, now(second)), stable, "{second}");
+            assert_eq!(watch.record_and_check_stability(observed_stat, now(second)), stable, "{second}");
         }
     }
 }

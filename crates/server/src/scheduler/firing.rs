@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::due::{
     AwaitingApproval, FileStat, ListArrival, ListStart, ScheduleMemory, find_due, lateness, read_handled_until,
-    start_deadline,
+    start_deadline, time_until,
 };
 use super::{DaemonState, ScheduleEvent, SkipReason, StartResult, notify_about};
 use campaign_core::calendar::{Occurrence, Schedule};
@@ -21,14 +21,14 @@ use campaign_ledger::{
 };
 use campaign_runs::{
     EndedRun, Error, PlanRefusal, RunOutcome, ScheduleChange, ScheduleRefusal, SkipRecord, count_approvals,
-    find_occurrence_plan, find_run_deadline, find_schedule_damage, find_schedule_problems, has_same_text,
-    list_recent_occurrences, load_schedule, occurrence_key, occurrence_list_path, recorded_occurrence, short_digest,
+    find_occurrence_list_path, find_occurrence_plan, find_run_deadline, find_schedule_damage, find_schedule_problems,
+    has_same_text, list_recent_occurrences, load_schedule, occurrence_key, recorded_occurrence, short_digest,
 };
 
 /// The interval between checks for an awaited list, approval or campaign lock.
 pub(super) const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// The maximum number of records to search for the last run. Few schedules skip more occurrences between two runs.
-const MAX_RECORDS_BACK: u32 = 50;
+const MAX_SEARCHED_RECORDS: u32 = 50;
 
 impl DaemonState {
     pub(super) fn ledger(&self) -> Arc<dyn Ledger> {
@@ -61,14 +61,14 @@ impl DaemonState {
             memory.checked_at = None;
             memory.handle_clock_set_back(now);
         }
-        let before = memory.handled;
+        let handled_before = memory.handled;
         let next = self.process_due(&mut memory, &active, now).await;
         if next.is_err() {
             // An occurrence that could not be recorded is still due.
             if memory.running.is_none() {
                 return next;
             }
-            memory.handled = before;
+            memory.handled = handled_before;
         }
         self.memories.insert(active.name, memory);
         next
@@ -102,31 +102,35 @@ impl DaemonState {
             memory.handled = missed.at;
             let was_missed = !memory.is_in_progress(&missed);
             if was_missed
-                && (due.begins.is_some() || !self.restore_awaiting_approval(memory, active, &missed, now).await?)
+                && (due.current.is_some() || !self.restore_awaiting_approval(memory, active, &missed, now).await?)
             {
-                let damaged = memory.damage.clone().map(SkipReason::Damaged);
-                let skipped = if memory.running.is_some() { SkipReason::Busy } else { SkipReason::Missed };
-                self.skip_occurrence(active, &missed, due.before, damaged.unwrap_or(skipped)).await?;
+                let reason = match memory.damage.clone() {
+                    Some(problem) => SkipReason::Damaged(problem),
+                    None if memory.running.is_some() => SkipReason::Busy,
+                    None => SkipReason::Missed,
+                };
+                self.skip_occurrence(active, &missed, due.missed_before, reason).await?;
             }
         }
         let mut previous_ends = None;
-        if let Some(occurrence) = due.begins {
+        if let Some(occurrence) = due.current {
             previous_ends = self.find_awaited_end(memory, active, &schedule, &occurrence).await?;
             if previous_ends.is_none() {
                 self.begin_occurrence(memory, active, &schedule, occurrence, now).await?;
             }
         }
+        // All three are polled, so the operator must not short-circuit.
         let waits = self.poll_list(memory, active, now).await?
             | self.poll_approval(memory, active, now).await?
             | self.poll_lock(memory, active, now).await?;
-        let next = due.next.map_or(self.daemon.refresh, |next| lateness(now, next));
-        let next = previous_ends.map_or(next, |end| next.min(lateness(now, end).max(CHECK_INTERVAL)));
-        Ok(if waits { next.min(CHECK_INTERVAL) } else { next })
+        let wait = due.next.map_or(self.daemon.refresh, |next| time_until(next, now));
+        let wait = previous_ends.map_or(wait, |end| wait.min(time_until(end, now).max(CHECK_INTERVAL)));
+        Ok(if waits { wait.min(CHECK_INTERVAL) } else { wait })
     }
 
-    /// Finds the time at which the previous run ends, if a due occurrence waits for that run. The occurrence stays due
-    /// meanwhile. Without this wait, an `until` as long as the interval of the schedule would skip every second
-    /// occurrence.
+    /// Finds the time at which the previous run ends, if a due occurrence waits for that run. Until then, the
+    /// occurrence stays due. Without this wait, every second occurrence would be skipped if `until` is as long as the
+    /// interval of the schedule.
     async fn find_awaited_end(
         &self,
         memory: &ScheduleMemory,
@@ -304,7 +308,7 @@ impl DaemonState {
                     return self.skip_occurrence(active, &occurrence, 0, reason).await.map(|_| ());
                 }
             };
-            let waiting = match ListStart::of_occurrence(schedule, occurrence.clone(), list, now) {
+            let waiting = match ListStart::determine(schedule, occurrence.clone(), list, now) {
                 ListStart::Awaits(waiting) => waiting,
                 ListStart::TooLate => {
                     return self.skip_occurrence(active, &occurrence, 0, SkipReason::Missed).await.map(|_| ());
@@ -353,7 +357,7 @@ impl DaemonState {
 
     /// The path of an occurrence's list. `None` if the list is not a file.
     pub(super) fn find_list(&self, active: &ActiveSchedule, occurrence: &Occurrence) -> Result<Option<PathBuf>, Error> {
-        occurrence_list_path(&self.daemon.adapters.profiles, Path::new(&active.file), None, occurrence)
+        find_occurrence_list_path(&self.daemon.adapters.profiles, Path::new(&active.file), None, occurrence)
     }
 
     /// Starts or resumes the run of an occurrence in a separate task. [`Self::handle_end`] handles the result.
@@ -402,13 +406,13 @@ impl DaemonState {
             format!("the run scheduled for {} was skipped: {}", occurrence.format_nominal_time(), reason.to_record());
         notify_about(&self.daemon.adapters, active, NotificationEvent::Skipped, &message).await?;
         let (schedule, occurrence) = (active.name.clone(), occurrence.clone());
-        self.notify_observer(ScheduleEvent::Skipped { schedule, occurrence, before: skipped_before, reason });
+        self.notify_observer(ScheduleEvent::Skipped { schedule, occurrence, skipped_before, reason });
         Ok(())
     }
 
-    /// Handles the result of a started occurrence.
-    pub(super) async fn handle_end(&mut self, started: StartResult) -> Result<(), LedgerError> {
-        let StartResult { active, occurrence, resumed, outcome } = started;
+    /// Handles the result of starting an occurrence.
+    pub(super) async fn handle_end(&mut self, result: StartResult) -> Result<(), LedgerError> {
+        let StartResult { active, occurrence, resumed, outcome } = result;
         if let Some(memory) = self.memories.get_mut(&active.name) {
             memory.running = None;
         }
@@ -428,7 +432,7 @@ impl DaemonState {
             memory.unapproved = None;
         }
         let reason = match outcome {
-            Ok(RunOutcome::Ended(ended)) => return self.report_sent(active, occurrence, ended).await,
+            Ok(RunOutcome::Ended(ended)) => return self.report_ended_run(active, occurrence, ended).await,
             Ok(RunOutcome::NothingLeft(_)) => SkipReason::NobodyLeft,
             // After an interruption, the next daemon resumes the run, or starts it unless it is too late. If the
             // occurrence is already recorded, another daemon started it.
@@ -463,7 +467,7 @@ impl DaemonState {
     }
 
     /// Reports the end of a run. If the run sent the same text as the previous run, a notification says so.
-    async fn report_sent(
+    async fn report_ended_run(
         &self,
         active: ActiveSchedule,
         occurrence: Occurrence,
@@ -489,13 +493,13 @@ impl DaemonState {
     }
 }
 
-/// Finds the last occurrence that fired up to a time, with the run that the occurrence started.
+/// Finds the last occurrence that fired up to `until`, with the run that the occurrence started.
 async fn find_last_fired(
     ledger: &dyn Ledger,
     active: &ActiveSchedule,
     until: Timestamp,
 ) -> Result<Option<(OccurrenceRecord, RunId)>, LedgerError> {
-    let last = list_recent_occurrences(ledger, active, until, MAX_RECORDS_BACK).await?;
+    let last = list_recent_occurrences(ledger, active, until, MAX_SEARCHED_RECORDS).await?;
     Ok(last.into_iter().find_map(|record| match record.outcome {
         OccurrenceOutcome::Fired(run) => Some((record, run)),
         OccurrenceOutcome::Skipped(_) => None,
@@ -521,14 +525,14 @@ impl DaemonState {
         digest: String,
     ) -> Result<(), LedgerError> {
         let Some(memory) = self.memories.get_mut(&active.name) else { return Ok(()) };
-        // The plan was already waiting, and its approvals were not valid. The next round checks new approvals.
+        // The plan was already waiting, and its approvals are not valid. The next round checks new approvals.
         if memory.unapproved.as_ref().is_some_and(|known| known.digest == digest) {
             return Ok(());
         }
         let unapproved = AwaitingApproval::for_occurrence(occurrence.clone(), digest.clone());
-        let (name, until) = (occurrence.format_nominal_time(), unapproved.until);
+        let (name, until) = (occurrence.format_nominal_time(), format_local_minute(unapproved.until));
         memory.unapproved = Some(unapproved);
-        let (until, plan) = (format_local_minute(until), short_digest(&digest));
+        let plan = short_digest(&digest);
         let message = format!("the run scheduled for {name} is waiting until {until} for approval of plan {plan}");
         notify_about(&self.daemon.adapters, active, NotificationEvent::Waiting, &message).await?;
         self.notify_observer(ScheduleEvent::Unapproved { schedule: active.name.clone(), occurrence, digest });

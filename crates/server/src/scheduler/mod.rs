@@ -13,7 +13,6 @@ mod firing;
 mod tests;
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -60,7 +59,7 @@ pub enum ScheduleEvent {
         schedule: String,
         /// The occurrence.
         occurrence: Occurrence,
-        /// The digest of its plan.
+        /// The digest of the occurrence's plan.
         digest: String,
     },
     /// A run ended or stopped. [`EndedRun`] has its results, including rows in doubt.
@@ -74,7 +73,7 @@ pub enum ScheduleEvent {
         /// Whether the text is identical to that of the previous occurrence.
         same_text: bool,
     },
-    /// A run that began could not be finished; an operator can resume it.
+    /// A started run could not be finished. An operator can resume the run.
     Broke {
         /// The schedule.
         schedule: String,
@@ -89,8 +88,8 @@ pub enum ScheduleEvent {
         schedule: String,
         /// The occurrence.
         occurrence: Occurrence,
-        /// The number of occurrences that were skipped before it.
-        before: usize,
+        /// The number of occurrences that were skipped before this occurrence.
+        skipped_before: usize,
         /// The reason.
         reason: SkipReason,
     },
@@ -128,8 +127,8 @@ pub enum SkipReason {
     Unapproved,
     /// The schedule was paused or activated again while the occurrence waited.
     Withdrawn,
-    /// The campaign, the gateway or the account changed after the activation. The findings are about the campaign file,
-    /// if it cannot be read or has errors.
+    /// The campaign, the gateway or the account changed after the activation. If the campaign file cannot be read or
+    /// has errors, there are findings about the file.
     Changed(ScheduleChange, Vec<BriefFinding>),
     /// A ledger record that the occurrence needs is damaged, as described.
     Damaged(String),
@@ -186,8 +185,8 @@ impl<'a> From<&'a ActiveSchedule> for NotifiedSchedule<'a> {
 /// Stores notifications about a schedule for the targets in its campaign file and in the gateway profile. No
 /// notifications are stored if the campaign file cannot be read.
 ///
-/// The campaign's notification program is not started if `notify` in the file changed after the activation, because
-/// nobody reviewed the change.
+/// The campaign's notification program is not started if `notify` in the file changed after the activation, because the
+/// change was not reviewed.
 ///
 /// # Errors
 /// If the ledger cannot be written.
@@ -218,14 +217,15 @@ fn build_notifications(
     // A damaged record might name the file of another campaign. Such a file is ignored.
     let campaign = load_campaign(file, CampaignDay::Of(now)).value.filter(|campaign| campaign.brief.name == name);
     let activated = active.and_then(load_active_campaign);
-    let is_activated = |campaign: &Campaign| activated.as_ref().is_some_and(|known| known.notify == campaign.notify);
-    let campaign = campaign.map(|campaign| match is_activated(&campaign) {
+    let is_notify_unchanged =
+        |campaign: &Campaign| activated.as_ref().is_some_and(|activated| activated.notify == campaign.notify);
+    let campaign = campaign.map(|campaign| match is_notify_unchanged(&campaign) {
         true => campaign,
         false => campaign.without_notify_command(),
     });
     let gateways = adapters.profiles.load(Some(file)).unwrap_or_default();
-    let in_campaign = || campaign.as_ref().map(|campaign| campaign.brief.gateway.as_str());
-    let gateway = active.map(|active| active.gateway.as_str()).or_else(in_campaign).unwrap_or_default();
+    let campaign_gateway = || campaign.as_ref().map(|campaign| campaign.brief.gateway.as_str());
+    let gateway = active.map(|active| active.gateway.as_str()).or_else(campaign_gateway).unwrap_or_default();
     let profile = gateways.find_profile(gateway).ok();
     let settings = campaign.iter().flat_map(|campaign| campaign.notify_settings(profile));
     let notice = Notice {
@@ -243,8 +243,8 @@ fn build_notifications(
     settings.filter_map(|notify| create_notification(notify, &notice)).collect()
 }
 
-/// The signal that asks a sending process to end.
-const TERMINATED: u8 = 15;
+/// The number of the signal that asks a process to end.
+const SIGTERM: u8 = 15;
 
 /// The schedule daemon; [`Daemon::run_until_shutdown`] runs it.
 pub struct Daemon {
@@ -255,8 +255,8 @@ pub struct Daemon {
     /// Receives events.
     pub observer: ScheduleObserver,
     /// The campaign files and folders whose schedules the daemon serves; empty for all schedules.
-    pub within: Vec<PathBuf>,
-    /// The longest time between two rounds over the active schedules.
+    pub served_paths: Vec<PathBuf>,
+    /// The maximum time between two rounds over the active schedules.
     pub refresh: Duration,
 }
 
@@ -272,7 +272,7 @@ struct DaemonState {
     last_round: Timestamp,
 }
 
-/// The result of a started run.
+/// The result of starting an occurrence, once its run has ended or the start has failed.
 struct StartResult {
     active: ActiveSchedule,
     occurrence: Occurrence,
@@ -298,7 +298,7 @@ impl Daemon {
             last_round: now,
         };
         let served = state.run_rounds(shutdown).await;
-        stop.send_replace(Interrupt::Graceful(TERMINATED));
+        stop.send_replace(Interrupt::Graceful(SIGTERM));
         let ended = state.wait_for_runs().await;
         served.and(ended)
     }
@@ -312,24 +312,25 @@ impl DaemonState {
             tokio::select! {
                 biased;
                 () = &mut shutdown => return Ok(()),
-                Some(started) = self.running.join_next() => self.handle_start_result(started).await?,
+                Some(task_result) = self.running.join_next() => self.handle_task_end(task_result).await?,
                 () = tokio::time::sleep(wait) => {}
             }
         }
     }
 
     async fn wait_for_runs(&mut self) -> Result<(), LedgerError> {
-        while let Some(started) = self.running.join_next().await {
-            self.handle_start_result(started).await?;
+        while let Some(task_result) = self.running.join_next().await {
+            self.handle_task_end(task_result).await?;
         }
         Ok(())
     }
 
-    async fn handle_start_result(&mut self, started: Result<StartResult, JoinError>) -> Result<(), LedgerError> {
-        match started {
-            Ok(started) => {
-                let active = started.active.clone();
-                match self.handle_end(started).await {
+    /// Handles the end of the task that started an occurrence.
+    async fn handle_task_end(&mut self, task_result: Result<StartResult, JoinError>) -> Result<(), LedgerError> {
+        match task_result {
+            Ok(result) => {
+                let active = result.active.clone();
+                match self.handle_end(result).await {
                     // Another process is writing. An occurrence that was not recorded is handled in the next round.
                     Err(LedgerError::Busy { .. }) => {
                         self.memories.remove(&active.name);
@@ -368,7 +369,7 @@ impl DaemonState {
                     continue;
                 }
             };
-            if !is_served(&self.daemon.within, Path::new(&active.file)) {
+            if !is_served(&self.daemon.served_paths, Path::new(&active.file)) {
                 continue;
             }
             match self.process_schedule(active.clone(), now).await {
@@ -389,10 +390,10 @@ impl DaemonState {
     }
 }
 
-/// Whether the daemon serves the schedule of a campaign file.
-fn is_served(within: &[PathBuf], file: &Path) -> bool {
+/// Whether the daemon serves the schedule of a campaign file. An empty list of paths means all files.
+fn is_served(served_paths: &[PathBuf], file: &Path) -> bool {
     let absolute = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
-    within.is_empty() || within.iter().any(|path| file.starts_with(absolute(path)))
+    served_paths.is_empty() || served_paths.iter().any(|path| file.starts_with(absolute(path)))
 }
 
 /// Starts the runs of occurrences.
@@ -437,10 +438,9 @@ impl DaemonState {
 
     async fn report_damage_once(&mut self, schedule: NotifiedSchedule<'_>, problem: &str) -> Result<(), LedgerError> {
         let name = schedule.name;
-        match self.damaged.entry(name.to_owned()) {
-            Entry::Occupied(reported) if reported.get() == problem => return Ok(()),
-            Entry::Occupied(mut reported) => drop(reported.insert(problem.to_owned())),
-            Entry::Vacant(unreported) => drop(unreported.insert(problem.to_owned())),
+        let reported = self.damaged.insert(name.to_owned(), problem.to_owned());
+        if reported.as_deref() == Some(problem) {
+            return Ok(());
         }
         self.notify_observer(ScheduleEvent::Damaged { schedule: name.to_owned(), problem: problem.to_owned() });
         let message = format!("the ledger is damaged ({problem}), so nothing is sent until it is repaired");
@@ -463,8 +463,9 @@ impl DaemonState {
             Some(unapproved) => now.checked_add(schedule.grace).unwrap_or(Timestamp::MAX).min(unapproved.until),
             None => start_deadline(schedule, &occurrence, list.as_deref().and_then(FileStat::read)),
         };
-        let until =
-            memory.locked.take().filter(|known| known.occurrence == occurrence).map_or(until, |known| known.until);
+        // If the same occurrence waited before, it keeps its deadline.
+        let earlier = memory.locked.take().filter(|earlier| earlier.occurrence == occurrence);
+        let until = earlier.map_or(until, |earlier| earlier.until);
         tracing::info!(
             schedule = active.name,
             occurrence = occurrence.format_nominal_time(),
@@ -474,7 +475,8 @@ impl DaemonState {
     }
 
     /// Starts the occurrence that waits for the campaign lock once the lock is free, or skips it after the deadline.
-    /// Returns whether the daemon must check again soon, which is unnecessary while a run of the schedule is sent.
+    /// Returns whether the daemon must check again soon, which is unnecessary while a run of the schedule is being
+    /// sent.
     async fn poll_lock(
         &mut self,
         memory: &mut ScheduleMemory,
@@ -514,7 +516,7 @@ impl DaemonState {
         self.skip_occurrence(active, &locked.occurrence, 0, reason).await.map(drop)
     }
 
-    /// Whether a process has an unfinished run of the campaign.
+    /// Whether a process is sending a run of the campaign and account.
     async fn is_being_sent(&self, active: &ActiveSchedule) -> Result<bool, LedgerError> {
         let ledger = self.ledger();
         let open = RunFilter { open: true, ..RunFilter::for_campaign(&active.name) };

@@ -1,4 +1,4 @@
-//! Endpoints for programs. All are read-only.
+//! Read-only HTTP endpoints for programs: the JSON API, health checks and metrics.
 //!
 //! - `/api/runs`, `/api/runs/NAME` and `/api/schedules`: runs and schedules as JSON, for clients with the token;
 //! - `/healthz` (the process runs), `/readyz` (the ledger can be written) and `/metrics`: monitoring.
@@ -186,9 +186,9 @@ impl Health {
     /// Waits until the ledger is known to be unwritable, and returns the reason.
     pub async fn wait_for_failure(&self) -> LedgerError {
         let mut failed = self.failed.subscribe();
-        // The sender lives as long as `self`.
-        let known = failed.wait_for(Option::is_some).await.ok().and_then(|known| known.clone());
-        known.unwrap_or(LedgerError::Closed)
+        // The sender is a field of `self`, so the wait cannot fail.
+        let error = failed.wait_for(Option::is_some).await.ok().and_then(|error| error.clone());
+        error.unwrap_or(LedgerError::Closed)
     }
 
     async fn check_ready(&self) -> bool {
@@ -277,8 +277,8 @@ async fn read_ledger_figures(source: &MetricsSource) -> Result<Option<LedgerFigu
     figures.accounts = rate_limits
         .into_iter()
         .filter_map(|(account, limit)| {
-            let used = u64::try_from(limit.taken).unwrap_or(0);
-            limit.allowed_rate(now).map(|allowed| AccountUse { account, taken: used, allowed })
+            let taken = u64::try_from(limit.taken).unwrap_or(0);
+            limit.allowed_rate(now).map(|allowed| AccountUse { account, taken, allowed })
         })
         .collect();
     Ok(Some(figures))

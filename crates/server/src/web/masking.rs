@@ -1,4 +1,4 @@
-//! Phone numbers in texts, for pages and files that show only the last two digits of a number.
+//! Masking of phone numbers in texts: pages and files show only the last two digits of a number.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -7,21 +7,23 @@ use campaign_content::audience::{PhoneProblem, parse_phone_number};
 use campaign_core::domain::{Phone, Region, find_country};
 
 /// The numbers of digits that a phone number can have, with or without its country code.
-const DIGITS: Range<usize> = 8..16;
+const PHONE_LENGTHS: Range<usize> = 8..16;
 /// The maximum number of separators between two digits of a phone number.
 const MAX_SEPARATORS: usize = 3;
 
 /// Finds the byte ranges of valid phone numbers in a text. A number without a country code is found if it is valid in
-/// the country of `recipient`. The longest number wins, because a shorter one can be a part of it.
+/// the country of `recipient`. The longest number wins, because a shorter number can be a part of a longer
+/// number.
 pub(super) fn find_phone_numbers(text: &str, recipient: Phone) -> Vec<Range<usize>> {
     let region = find_country(recipient);
     let groups = find_digit_groups(text);
-    let (mut found, mut first) = (Vec::new(), 0);
+    let (mut numbers, mut first) = (Vec::new(), 0);
     while first < groups.len() {
         let plus = if text[..groups[first].start].ends_with('+') { "+" } else { "" };
+        // The groups are joined one by one, up to the longest sequence that is a valid number.
         let (mut digits, mut longest) = (plus.to_owned(), None);
         for last in first..groups.len() {
-            let is_too_long = digits.len() > DIGITS.end;
+            let is_too_long = digits.len() > PHONE_LENGTHS.end;
             if last > first && (is_too_long || !are_close(text, &groups[last - 1..=last])) {
                 break;
             }
@@ -30,10 +32,10 @@ pub(super) fn find_phone_numbers(text: &str, recipient: Phone) -> Vec<Range<usiz
                 longest = Some(last);
             }
         }
-        found.extend(longest.map(|last| groups[first].start - plus.len()..groups[last].end));
+        numbers.extend(longest.map(|last| groups[first].start - plus.len()..groups[last].end));
         first = longest.unwrap_or(first) + 1;
     }
-    found
+    numbers
 }
 
 /// Replaces the recipient's phone number and all other valid phone numbers in a text with their last two digits.
@@ -80,7 +82,7 @@ fn are_close(text: &str, groups: &[Range<usize>]) -> bool {
 
 /// Whether digits are an international number, or a national number of `region`.
 fn is_phone_number(digits: &str, region: Option<Region>) -> bool {
-    DIGITS.contains(&digits.chars().filter(char::is_ascii_digit).count())
+    PHONE_LENGTHS.contains(&digits.chars().filter(char::is_ascii_digit).count())
         && matches!(parse_phone_number(digits, region), Ok(_) | Err(PhoneProblem::Ambiguous))
 }
 

@@ -26,7 +26,9 @@ pub mod words;
 pub use endpoints::{
     Health, MetricsSource, TokenFile, api_routes as api, health_routes as health, metrics_routes as metrics,
 };
-pub use pages::{LINK_LIFETIME, Pages, RunListCache, SignInEntry, TestNumbers, Visitors, is_name, routes as pages};
+pub use pages::{
+    LINK_LIFETIME, Pages, RunListCache, SignInEntry, TestNumbers, Visitors, is_visitor_name, routes as pages,
+};
 
 use std::net::SocketAddr;
 use std::sync::Arc;

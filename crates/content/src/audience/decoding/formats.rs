@@ -13,7 +13,7 @@ use super::{MAX_UNPACKED, finding_error};
 use crate::audience::list_findings;
 use campaign_core::finding::Finding;
 
-/// A file that is not a list.
+/// A file format that is not a list: its name and the advice for the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ForeignFormat(&'static str, ForeignAdvice);
 
@@ -21,7 +21,7 @@ pub(super) struct ForeignFormat(&'static str, ForeignAdvice);
 enum ForeignAdvice {
     /// Another program can save the file as a list.
     SaveAs,
-    /// The file contains the list.
+    /// The list can be inside the file.
     Unpack,
     /// The user needs a CSV file or a workbook instead.
     Other,
@@ -74,7 +74,7 @@ impl ForeignFormat {
         by_magic.or_else(|| Self::detect_archive(head)).or_else(|| Self::detect_text(head))
     }
 
-    /// Detects an archive whose magic number follows the name of its first file.
+    /// Detects a tar archive. Its magic number is at byte 257, after the name and the metadata of its first file.
     fn detect_archive(head: &[u8]) -> Option<Self> {
         let is_tar = head.get(257..262) == Some(b"ustar") && head.get(..257).is_some_and(|name| name.contains(&0));
         is_tar.then_some(Self("an archive (tar)", ForeignAdvice::Unpack))
@@ -83,24 +83,25 @@ impl ForeignFormat {
     /// Detects text that is not a table, although its file name often suggests a table.
     fn detect_text(head: &[u8]) -> Option<Self> {
         let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
-        let begins = |with: &str| head.get(..with.len()).is_some_and(|head| head.eq_ignore_ascii_case(with.as_bytes()));
+        let begins_with =
+            |tag: &str| head.get(..tag.len()).is_some_and(|head| head.eq_ignore_ascii_case(tag.as_bytes()));
         if is_web_page(head) {
             return Some(Self(
                 "a web page (HTML); many programs export HTML with a workbook file extension",
                 ForeignAdvice::SaveAs,
             ));
         }
-        if begins("<?xml") || begins("<Workbook") {
+        if begins_with("<?xml") || begins_with("<Workbook") {
             return Some(Self("an XML file", ForeignAdvice::SaveAs));
         }
-        let json = match head.split_first() {
+        let is_json = match head.split_first() {
             Some((b'{', rest)) => rest.trim_ascii_start().starts_with(b"\""),
             Some((b'[', rest)) => {
                 rest.trim_ascii_start().starts_with(b"{") || rest.trim_ascii_start().starts_with(b"[")
             }
             _ => false,
         };
-        json.then_some(Self("a JSON file", ForeignAdvice::SaveAs))
+        is_json.then_some(Self("a JSON file", ForeignAdvice::SaveAs))
     }
 
     pub(super) fn name(self) -> &'static str {
@@ -156,7 +157,7 @@ impl Compression {
             }
         };
         let window = read_window_size(head);
-        Ok(UnpackedReader { input, file: file.to_owned(), compression: self, window, left: MAX_UNPACKED })
+        Ok(UnpackedReader { input, file: file.to_owned(), compression: self, window, remaining: MAX_UNPACKED })
     }
 }
 
@@ -182,7 +183,7 @@ impl<R: BufRead> Read for GzipMembers<R> {
     }
 }
 
-/// The error for bytes outside the members.
+/// The kind of the error for bytes outside the members.
 const OTHER_BYTES: ErrorKind = ErrorKind::InvalidData;
 
 /// Skips zeros up to the end of the input.
@@ -202,10 +203,10 @@ pub(super) struct UnpackedReader {
     input: Box<dyn Read + Send>,
     file: PathBuf,
     compression: Compression,
-    /// The window of the first zstd frame.
+    /// The window size of the first zstd frame in bytes, if known.
     window: Option<u64>,
     /// The number of bytes that can still be read before the content is too large.
-    left: u64,
+    remaining: u64,
 }
 
 impl Read for UnpackedReader {
@@ -218,8 +219,8 @@ impl Read for UnpackedReader {
             Err(error) => return Err(finding_error(self.describe_error(&error))),
             Ok(count) => count,
         };
-        self.left = self
-            .left
+        self.remaining = self
+            .remaining
             .checked_sub(count as u64)
             .ok_or_else(|| finding_error(list_findings::unpacked_file_too_large(&self.file)))?;
         Ok(count)
@@ -293,12 +294,12 @@ pub(super) enum ZstdError {
 }
 
 impl ZstdError {
-    /// The reason for a zstd error. The library returns the name of the error code instead of the code itself; `name`
-    /// looks up the name of a code.
-    pub(super) fn from_error_name(error: &str, name: impl Fn(usize) -> &'static str) -> Option<Self> {
-        // The `ZSTD_ErrorCode` values in zstd_errors.h are stable.
+    /// The reason for a zstd error. The library returns the name of the error code instead of the code itself;
+    /// `get_name` looks up the name of a code.
+    pub(super) fn from_error_name(error: &str, get_name: impl Fn(usize) -> &'static str) -> Option<Self> {
+        // The `ZSTD_ErrorCode` values in zstd_errors.h are stable. zstd returns them as negative numbers.
         let codes = [(10, Self::NoFrame), (16, Self::Window), (32, Self::Dictionary), (64, Self::Memory)];
-        codes.into_iter().find(|(code, _)| error == name(0_usize.wrapping_sub(*code))).map(|(_, reason)| reason)
+        codes.into_iter().find(|(code, _)| error == get_name(0_usize.wrapping_sub(*code))).map(|(_, reason)| reason)
     }
 }
 

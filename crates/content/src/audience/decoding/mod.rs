@@ -32,9 +32,9 @@ pub(super) use text::RowBlanker;
 pub(super) const MAX_UNPACKED: u64 = 4 << 30;
 /// The number of bytes that are read to detect the format.
 const HEAD: usize = 1 << 12;
-/// The end of a `sep=` line that campaign inserted, so that the reader does not count that line as part of the file.
+/// The end of a `sep=` line that campaign inserts. The reader does not count such a line as part of the file.
 ///
-/// With this line, the decoded text declares its own delimiter, even in the copy of a run.
+/// The line makes the decoded text declare its own delimiter, even in a run's copy of the list.
 pub(super) const DELIMITER_LINE_END: &str = "\u{feff}";
 
 /// A list as text in UTF-8.
@@ -87,7 +87,7 @@ impl DecodedText {
     }
 }
 
-/// A reader that fails once its output is no longer needed.
+/// A reader that fails once `stop` is set.
 struct StoppableReader {
     input: Box<dyn Read + Send>,
     stop: Arc<AtomicBool>,
@@ -115,7 +115,7 @@ impl fmt::Debug for DecodedText {
     }
 }
 
-/// A file with its name and its format.
+/// The settings for decoding a file.
 #[derive(Clone, Copy)]
 struct DecodingSource<'f> {
     /// The file's name in findings.
@@ -123,7 +123,7 @@ struct DecodingSource<'f> {
     format: &'f ListFormat,
     hints: EncodingHints,
     /// Whether a campaign describes the file, so that findings can suggest keys of the campaign.
-    has_keys: bool,
+    has_campaign: bool,
     /// The name of the file's compression.
     packed: Option<&'static str>,
 }
@@ -150,7 +150,7 @@ pub fn decode<S: Read + Seek + Send + 'static>(
     format: &ListFormat,
     hints: impl Into<EncodingHints>,
 ) -> Result<DecodedText, Box<Finding>> {
-    decode_source(input, DecodingSource { file, format, hints: hints.into(), has_keys: true, packed: None })
+    decode_source(input, DecodingSource { file, format, hints: hints.into(), has_campaign: true, packed: None })
 }
 
 /// Opens a table that no campaign describes, such as purchases, opt-outs or results.
@@ -166,7 +166,7 @@ pub fn decode_table<S: Read + Seek + Send + 'static>(
     hints: impl Into<EncodingHints>,
 ) -> Result<DecodedText, Box<Finding>> {
     let (format, hints) = (&ListFormat::default(), hints.into());
-    decode_source(input, DecodingSource { file, format, hints, has_keys: false, packed: None })
+    decode_source(input, DecodingSource { file, format, hints, has_campaign: false, packed: None })
 }
 
 fn decode_source<S: Read + Seek + Send + 'static>(
@@ -201,7 +201,7 @@ fn decode_unpacked<S: Read + Seek + Send + 'static>(
     }
     let DecodingSource { file, format, packed, .. } = source;
     let (spool, sheet) = workbook::read_workbook(input, file, format.sheet.as_deref()).map_err(|mut finding| {
-        if !source.has_keys && finding.rule == &rules::RECIPIENTS_SHEET {
+        if !source.has_campaign && finding.rule == &rules::RECIPIENTS_SHEET {
             finding.help = Some("make the sheet visible and save the workbook, or save the sheet as CSV".to_owned());
         }
         finding
@@ -335,13 +335,13 @@ impl Seek for SpoolReader {
 /// The detected format of a file. By default it is ordinary UTF-8 text.
 #[derive(Debug, Default)]
 pub struct DetectedFormat {
-    /// The compression.
+    /// The name of the compression, if any.
     packed: Option<&'static str>,
     /// The encoding of the text, unless it is UTF-8. Known at the latest after the first non-ASCII character.
     encoding: OnceLock<&'static Encoding>,
     /// The warning about an uncertain encoding. Known as soon as the encoding is.
     encoding_warning: OnceLock<Finding>,
-    /// The sheet.
+    /// The sheet that was read, if the file is a workbook.
     sheet: Option<SheetInfo>,
     /// The header row, if specified.
     header_row: Option<u32>,

@@ -168,9 +168,9 @@ fn decoded_text_declares_the_configured_delimiter() {
         "\u{feff}phone^name\n380501234567^a,b\n",
         "sep=,\nphone^name\n380501234567^a,b\n",
     ] {
-        let once = decode_text(text.as_bytes(), &format).unwrap().0;
+        let decoded = decode_text(text.as_bytes(), &format).unwrap().0;
         // The decoded text declares its own delimiter.
-        for list in [once.as_bytes(), decode_text(once.as_bytes(), &default_format()).unwrap().0.as_bytes()] {
+        for list in [decoded.as_bytes(), decode_text(decoded.as_bytes(), &default_format()).unwrap().0.as_bytes()] {
             let mut reader = RecipientReader::open(list, Path::new("list.csv"), &ListSettings::default()).unwrap();
             let mut chunk = Chunk::new();
             assert!(reader.read_chunk(&mut chunk).unwrap());
@@ -193,10 +193,10 @@ fn compress_gzip(bytes: &[u8]) -> Vec<u8> {
 fn compressed_list_is_detected_by_content() {
     let windows = WINDOWS_1251.encode(UKRAINIAN).0.into_owned();
     let zstd = zstd::encode_all(UKRAINIAN.as_bytes(), 3).unwrap();
-    let two = [compress_gzip(&UKRAINIAN.as_bytes()[..40]), compress_gzip(&UKRAINIAN.as_bytes()[40..])].concat();
+    let two_members = [compress_gzip(&UKRAINIAN.as_bytes()[..40]), compress_gzip(&UKRAINIAN.as_bytes()[40..])].concat();
     for (bytes, description) in [
         (compress_gzip(UKRAINIAN.as_bytes()), "compressed with gzip"),
-        (two, "compressed with gzip"),
+        (two_members, "compressed with gzip"),
         (zstd, "compressed with zstd"),
         (compress_gzip(&windows), "compressed with gzip, encoding Windows-1251"),
     ] {
@@ -324,7 +324,7 @@ proptest! {
         let detected = Arc::new(DetectedFormat::default());
         let mut passed = Vec::new();
         let (file, format) = (Path::new("list.csv"), &default_format());
-        let source = DecodingSource { file, format, hints: None.into(), has_keys: true, packed: None };
+        let source = DecodingSource { file, format, hints: None.into(), has_campaign: true, packed: None };
         let mut decoder = TextDecoder::new(input, text.as_bytes(), source, detected).unwrap();
         let mut buffer = [0; 5];
         loop {

@@ -1,10 +1,10 @@
 //! Text decoding from any encoding to UTF-8, with blank lines in place of the rows above a header.
 //!
-//! UTF-8 passes unchanged; only the first non-ASCII character must be found. The encoding is detected from the text
-//! from that character on, because all encodings without a byte order mark or zero bytes share ASCII.
+//! UTF-8 passes unchanged. The encoding is detected from the text after the ASCII characters at the beginning. All
+//! encodings without a byte order mark or zero bytes encode ASCII in the same way.
 //!
 //! Short texts look plausible in several encodings: the bytes of `так` in Windows-1251 are `òàê` in Windows-1254.
-//! The country of the recipients and the campaign's own texts decide between them.
+//! The country of the recipients and the campaign's own texts decide between such encodings.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -50,7 +50,7 @@ pub(super) struct TextDecoder<R> {
     /// The first bytes of the file.
     head: Vec<u8>,
     /// Whether a campaign describes this file.
-    has_keys: bool,
+    has_campaign: bool,
     format: Arc<DetectedFormat>,
     stage: DecodingStage,
     /// The next output, from `at` on.
@@ -95,19 +95,19 @@ impl<R: Read> TextDecoder<R> {
         source: DecodingSource<'_>,
         detected: Arc<DetectedFormat>,
     ) -> Result<Self, Box<Finding>> {
-        let DecodingSource { file, hints, has_keys, .. } = source;
+        let DecodingSource { file, hints, has_campaign, .. } = source;
         let declared = source.format.encoding;
         if head.starts_with(b"\xff\xfe\0\0") || head.starts_with(b"\0\0\xfe\xff") {
             return Err(list_findings::utf32_encoding(file).into());
         }
-        let marked = Encoding::for_bom(head).map(|(encoding, _)| encoding);
-        let encoding = match (declared, marked) {
-            (Some(declared), Some(marked)) if declared != marked && !(is_utf16(declared) && is_utf16(marked)) => {
+        let from_bom = Encoding::for_bom(head).map(|(encoding, _)| encoding);
+        let encoding = match (declared, from_bom) {
+            (Some(declared), Some(actual)) if declared != actual && !(is_utf16(declared) && is_utf16(actual)) => {
                 return Err(
-                    list_findings::wrong_encoding(file, &encoding_name(declared), &encoding_name(marked)).into()
+                    list_findings::wrong_encoding(file, &encoding_name(declared), &encoding_name(actual)).into()
                 );
             }
-            (_, Some(marked)) => Some(marked),
+            (_, Some(encoding)) => Some(encoding),
             (Some(declared), None) if declared != UTF_8 && declared.is_single_byte() && is_clearly_utf8(head) => {
                 return Err(list_findings::wrong_encoding(file, &encoding_name(declared), &encoding_name(UTF_8)).into());
             }
@@ -123,7 +123,7 @@ impl<R: Read> TextDecoder<R> {
             }
         };
         let (file, head) = (file.to_owned(), head.to_vec());
-        Ok(Self { input, file, hints, head, has_keys, format: detected, stage, ready: Vec::new(), at: 0, lines: 0 })
+        Ok(Self { input, file, hints, head, has_campaign, format: detected, stage, ready: Vec::new(), at: 0, lines: 0 })
     }
 
     /// Detects the encoding from a sample that starts at the first non-ASCII character. `before` is the text before it.
@@ -133,10 +133,10 @@ impl<R: Read> TextDecoder<R> {
         }
         let sample = EncodingSample { head: &self.head, before, text, ended };
         let Some(EncodingGuess { encoding, doubtful_cell }) = sample.guess_encoding(self.hints) else {
-            return Err(finding_error(list_findings::unknown_encoding(&self.file, self.has_keys)));
+            return Err(finding_error(list_findings::unknown_encoding(&self.file, self.has_campaign)));
         };
         let warning = |cell: String| {
-            list_findings::uncertain_encoding(&self.file, &encoding_name(encoding), &cell, self.has_keys)
+            list_findings::uncertain_encoding(&self.file, &encoding_name(encoding), &cell, self.has_campaign)
         };
         let _ = self.format.encoding.set(encoding);
         let _ = doubtful_cell.map(warning).map(|warning| self.format.encoding_warning.set(warning));
@@ -146,8 +146,8 @@ impl<R: Read> TextDecoder<R> {
     /// Reads until the sample is large enough. Returns the sample, and whether the text ended with it.
     fn read_sample(&mut self, mut sample: Vec<u8>) -> io::Result<(Vec<u8>, bool)> {
         let missing = SAMPLE.saturating_sub(sample.len());
-        let read = self.input.by_ref().take(missing as u64).read_to_end(&mut sample)?;
-        Ok((sample, read < missing))
+        let count = self.input.by_ref().take(missing as u64).read_to_end(&mut sample)?;
+        Ok((sample, count < missing))
     }
 
     /// Decodes bytes and appends the text to the output that is ready to be read.
@@ -165,7 +165,7 @@ impl<R: Read> TextDecoder<R> {
                     &self.file,
                     self.lines + 1,
                     &encoding,
-                    self.has_keys,
+                    self.has_campaign,
                 )))
             }
             DecoderResult::InputEmpty | DecoderResult::OutputFull => Ok(()),
@@ -219,18 +219,20 @@ fn is_utf16(encoding: &'static Encoding) -> bool {
     encoding == UTF_16LE || encoding == UTF_16BE
 }
 
-/// Detects UTF-16 by zero bytes: the code units of delimiters and digits contain one, always in the same position.
+/// Detects UTF-16 by zero bytes. The code units of delimiters and digits contain a zero byte, always in the same
+/// position.
 fn detect_utf16_without_bom(head: &[u8]) -> Option<&'static Encoding> {
-    let (mut first, mut second) = (0, 0);
-    let pairs = head.chunks_exact(2);
-    let all = pairs.len();
-    for pair in pairs {
-        first += usize::from(pair[0] == 0);
-        second += usize::from(pair[1] == 0);
+    let (mut zero_first, mut zero_second) = (0, 0);
+    let code_units = head.chunks_exact(2);
+    let count = code_units.len();
+    for unit in code_units {
+        zero_first += usize::from(unit[0] == 0);
+        zero_second += usize::from(unit[1] == 0);
     }
-    match (first, second) {
-        (0, zeros) if zeros > 0 && zeros * 5 >= all => Some(UTF_16LE),
-        (zeros, 0) if zeros > 0 && zeros * 5 >= all => Some(UTF_16BE),
+    // At least a fifth of the code units must contain a zero byte.
+    match (zero_first, zero_second) {
+        (0, zeros) if zeros > 0 && zeros * 5 >= count => Some(UTF_16LE),
+        (zeros, 0) if zeros > 0 && zeros * 5 >= count => Some(UTF_16BE),
         _ => None,
     }
 }
@@ -254,17 +256,18 @@ fn count_utf8_characters(text: &[u8], ended: bool) -> (usize, usize) {
     for chunk in text.utf8_chunks() {
         valid += chunk.valid().chars().filter(|character| !character.is_ascii()).count();
         end += chunk.valid().len() + chunk.invalid().len();
-        let cut =
-            !ended && end == text.len() && str::from_utf8(chunk.invalid()).is_err_and(|e| e.error_len().is_none());
-        invalid += usize::from(!chunk.invalid().is_empty() && !cut);
+        let is_cut_off = !ended
+            && end == text.len()
+            && str::from_utf8(chunk.invalid()).is_err_and(|error| error.error_len().is_none());
+        invalid += usize::from(!chunk.invalid().is_empty() && !is_cut_off);
     }
     (valid, invalid)
 }
 
 /// The size of a block above the header, in bytes.
 const HEADER_BLOCK: usize = 1 << 12;
-/// The byte order mark.
-const MARK: &[u8] = "\u{feff}".as_bytes();
+/// The byte order mark of UTF-8.
+const BOM: &[u8] = "\u{feff}".as_bytes();
 /// Characters after which a quote opens a cell.
 const BEFORE_CELLS: [u8; 4] = *b",;\t|";
 
@@ -313,7 +316,7 @@ impl<R: Read> RowBlanker<R> {
         (self.at, self.ready) = (0, Vec::new());
         let start = if std::mem::replace(&mut self.has_begun, true) { 0 } else { delimiter_line_length(&block) };
         self.ready.extend_from_slice(&block[..start]);
-        let mut rest = block[start..].strip_prefix(MARK).unwrap_or(&block[start..]).iter();
+        let mut rest = block[start..].strip_prefix(BOM).unwrap_or(&block[start..]).iter();
         while self.rows_above > 0 {
             let Some(&byte) = rest.next() else { return Ok(()) };
             self.blank_byte(byte);
@@ -347,7 +350,7 @@ impl<R: Read> RowBlanker<R> {
 
 /// The length of the line that declares the delimiter, including a byte order mark. 0 if there is no such line.
 fn delimiter_line_length(head: &[u8]) -> usize {
-    let text = head.strip_prefix(MARK).unwrap_or(head);
+    let text = head.strip_prefix(BOM).unwrap_or(head);
     read_declared_delimiter(text)
         .filter(|declared| declared.is_line)
         .map_or(0, |declared| head.len() - text.len() + declared.length)
@@ -420,12 +423,11 @@ impl EncodingSample<'_> {
         let number_country = self.find_number_country();
         let country = hints.region.or(text_country).or(hints.country).or(number_country);
         let encoding = guess_for(country);
-        let decoded = encoding.new_decoder_without_bom_handling().decode_to_utf8_without_replacement(
-            text,
-            &mut vec![0; 3 * text.len() + 16],
-            ended,
-        );
-        if matches!(decoded.0, DecoderResult::Malformed(..)) {
+        // A byte decodes to at most three bytes of UTF-8.
+        let mut output = vec![0; 3 * text.len() + 16];
+        let (result, ..) =
+            encoding.new_decoder_without_bom_handling().decode_to_utf8_without_replacement(text, &mut output, ended);
+        if matches!(result, DecoderResult::Malformed(..)) {
             return None;
         }
         let is_cyrillic = hints.is_cyrillic || [country, number_country].into_iter().flatten().any(uses_cyrillic);

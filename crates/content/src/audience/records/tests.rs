@@ -4,14 +4,14 @@ use proptest::prelude::*;
 
 use super::*;
 
-type Read = (Vec<(u32, Vec<String>)>, u32);
+type RecordsAndLastRow = (Vec<(u32, Vec<String>)>, u32);
 
 /// The records of a file, and its last row.
-fn read_text(text: &str) -> Result<Read, Box<Finding>> {
+fn read_text(text: &str) -> Result<RecordsAndLastRow, Box<Finding>> {
     read_input(text.as_bytes())
 }
 
-fn read_input(input: impl std::io::Read) -> Result<Read, Box<Finding>> {
+fn read_input(input: impl std::io::Read) -> Result<RecordsAndLastRow, Box<Finding>> {
     let mut records = RecordReader::open(input, Path::new("list.csv"))?;
     records.set_phone_column(0);
     let (mut chunk, mut read) = (Chunk::new(), Vec::new());
@@ -263,7 +263,7 @@ proptest! {
         rows in prop::collection::vec(any_row(), 0..40),
         end in prop::sample::select(vec!["\n", "\r\n", "\r"]),
         last_line_ends: bool,
-        mark: bool,
+        has_bom: bool,
     ) {
         let mut lines = vec!["phone,name,city".to_owned()];
         let mut expected = Vec::new();
@@ -278,7 +278,8 @@ proptest! {
         }
         // An empty last line counts only if it has a line ending, so it always gets one.
         let ends = last_line_ends || lines.last().is_some_and(String::is_empty);
-        let text = format!("{}{}{}", if mark { "\u{feff}" } else { "" }, lines.join(end), if ends { end } else { "" });
+        let bom = if has_bom { "\u{feff}" } else { "" };
+        let text = format!("{}{}{}", bom, lines.join(end), if ends { end } else { "" });
         let (records, last) = read_text(&text).unwrap();
         prop_assert_eq!(records, expected);
         prop_assert_eq!(last as usize, lines.len());

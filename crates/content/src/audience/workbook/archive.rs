@@ -95,15 +95,16 @@ fn is_directory_small(input: &mut impl Read) -> Result<bool, WorkbookError> {
         let mut at = 0;
         // An entry that is cut off at the end of a block is found in the next one.
         while ready - at >= ENTRY_LENGTH {
-            let Some(found) = find_entry(&block[at..ready - ENTRY_LENGTH + ENTRY.len()]) else {
+            let Some(position) = find_entry(&block[at..ready - ENTRY_LENGTH + ENTRY.len()]) else {
                 at = ready - ENTRY_LENGTH + 1;
                 break;
             };
-            let entry = &block[at + found..];
-            let length = |at: usize| u64::from(u16::from_le_bytes([entry[at], entry[at + 1]]));
+            let entry = &block[at + position..];
+            let length_at = |offset: usize| u64::from(u16::from_le_bytes([entry[offset], entry[offset + 1]]));
             parts += 1;
-            bytes += ENTRY_LENGTH as u64 + length(28) + length(30) + length(32);
-            at += found + ENTRY.len();
+            // The lengths of the name, the extra fields and the comment.
+            bytes += ENTRY_LENGTH as u64 + length_at(28) + length_at(30) + length_at(32);
+            at += position + ENTRY.len();
         }
         if parts > MAX_PARTS || bytes > MAX_DIRECTORY {
             return Ok(false);
@@ -143,7 +144,7 @@ pub(super) struct XmlEvents<R> {
     depth: usize,
     /// The local name of elements whose content counts as one piece.
     whole: Option<&'static str>,
-    /// The number of open elements outside the one whose content is being read.
+    /// The depth of the element that is being read as one piece, if any.
     within: Option<usize>,
 }
 
@@ -158,7 +159,7 @@ pub(super) struct SizeFindings {
 impl<R: Read> XmlEvents<R> {
     pub(super) fn new(input: R, excess: SizeFindings) -> Self {
         let input = BufReader::with_capacity(1 << 16, input);
-        let xml = Reader::from_reader(CountingReader { input, piece: 0, all: 0, excess });
+        let xml = Reader::from_reader(CountingReader { input, piece: 0, total: 0, excess });
         Self { xml, buffer: Vec::new(), depth: 0, whole: None, within: None }
     }
 
@@ -202,11 +203,11 @@ impl<R: Read> XmlEvents<R> {
     }
 }
 
-/// Counts the bytes of the current piece.
+/// Counts the bytes of the current piece and of the whole part. Reading fails if either is too large.
 struct CountingReader<R> {
     input: BufReader<R>,
     piece: u64,
-    all: u64,
+    total: u64,
     excess: SizeFindings,
 }
 
@@ -225,7 +226,7 @@ impl<R: Read> BufRead for CountingReader<R> {
         if self.piece > MAX_PIECE {
             return Err(finding_error(self.excess.piece.clone()));
         }
-        if self.all > MAX_UNPACKED {
+        if self.total > MAX_UNPACKED {
             return Err(finding_error(self.excess.part.clone()));
         }
         self.input.fill_buf()
@@ -233,7 +234,7 @@ impl<R: Read> BufRead for CountingReader<R> {
 
     fn consume(&mut self, count: usize) {
         self.piece += count as u64;
-        self.all += count as u64;
+        self.total += count as u64;
         self.input.consume(count);
     }
 }
@@ -262,26 +263,26 @@ pub(super) const MAX_RETAINED: u64 = 192 << 20;
 /// The memory that a text uses: its entry in a list, and its allocation.
 pub(super) const fn text_size(bytes: usize) -> usize {
     const MIN_ALLOCATION: usize = 32;
-    let piece = (bytes + size_of::<usize>()).next_multiple_of(16);
-    size_of::<String>() + if piece < MIN_ALLOCATION { MIN_ALLOCATION } else { piece }
+    let allocation = (bytes + size_of::<usize>()).next_multiple_of(16);
+    size_of::<String>() + if allocation < MIN_ALLOCATION { MIN_ALLOCATION } else { allocation }
 }
 
 /// The memory that a workbook is still allowed to use.
 pub(super) struct MemoryBudget<'f> {
     file: &'f Path,
-    left: u64,
+    remaining: u64,
 }
 
 impl<'f> MemoryBudget<'f> {
     pub(super) fn new(file: &'f Path) -> Self {
-        Self { file, left: MAX_RETAINED }
+        Self { file, remaining: MAX_RETAINED }
     }
 
     /// Reserves memory for `subject`, or rejects the workbook as too large.
     pub(super) fn reserve(&mut self, bytes: usize, subject: &str) -> Result<(), WorkbookError> {
-        match self.left.checked_sub(bytes as u64) {
-            Some(left) => {
-                self.left = left;
+        match self.remaining.checked_sub(bytes as u64) {
+            Some(remaining) => {
+                self.remaining = remaining;
                 Ok(())
             }
             None => Err(list_findings::large_workbook(self.file, &format!("{subject} need too much memory")).into()),
@@ -295,10 +296,10 @@ mod tests {
 
     use super::*;
 
-    fn entries(count: usize, name: u16) -> Vec<u8> {
+    fn entries(count: usize, name_length: u16) -> Vec<u8> {
         let mut entry = [ENTRY.to_vec(), vec![0; ENTRY_LENGTH - 4]].concat();
-        entry[28..30].copy_from_slice(&name.to_le_bytes());
-        entry.resize(ENTRY_LENGTH + usize::from(name), b'P');
+        entry[28..30].copy_from_slice(&name_length.to_le_bytes());
+        entry.resize(ENTRY_LENGTH + usize::from(name_length), b'P');
         entry.repeat(count)
     }
 

@@ -23,7 +23,7 @@ pub(super) struct NumberFormat {
 
 #[derive(Debug)]
 struct FormatSection {
-    /// The numbers that the section applies to, if it says so: a comparison and a number.
+    /// The comparison operator and the operand that limit the section to certain numbers, if any.
     condition: Option<(String, f64)>,
     tokens: Vec<FormatToken>,
     dates: Option<DateFormat>,
@@ -41,9 +41,9 @@ pub(super) enum FormatToken {
     General,
     /// Not shown literally: powers of ten, fractions.
     Unsupported,
-    /// A run of one letter of a date.
+    /// A run of one letter of a date, and its length.
     Run(char, usize),
-    /// A run of one letter of a duration.
+    /// The total of a duration in the unit of this letter: `[h]`, `[m]` or `[s]`.
     Elapsed(char),
     /// `AM/PM`.
     HalfDay,
@@ -88,7 +88,7 @@ impl NumberFormat {
         let numbers = &self.sections[..self.sections.len().min(3)];
         if numbers.iter().any(|section| section.condition.is_some()) {
             let fits = |section: &FormatSection| {
-                section.condition.as_ref().is_none_or(|(sign, operand)| meets_condition(value, sign, *operand))
+                section.condition.as_ref().is_none_or(|(operator, operand)| meets_condition(value, operator, *operand))
             };
             let index = numbers.iter().position(fits).unwrap_or(numbers.len().saturating_sub(1));
             return (index, numbers.get(index));
@@ -130,8 +130,9 @@ impl FormatSection {
                         locale.clone_into(&mut language);
                         push_text(&mut tokens, money);
                     } else if bracketed.starts_with(['<', '>', '=']) {
-                        let sign = bracketed.trim_end_matches(|c: char| !matches!(c, '<' | '>' | '='));
-                        condition = bracketed[sign.len()..].trim().parse().ok().map(|number| (sign.to_owned(), number));
+                        let operator = bracketed.trim_end_matches(|c: char| !matches!(c, '<' | '>' | '='));
+                        let operand = bracketed[operator.len()..].trim().parse().ok();
+                        condition = operand.map(|operand| (operator.to_owned(), operand));
                     } else if let Some(letter @ ('h' | 'm' | 's')) = lower.chars().next()
                         && lower.chars().all(|other| other == letter)
                     {
@@ -148,6 +149,7 @@ impl FormatSection {
                     rest.nth(5);
                     tokens.push(FormatToken::General);
                 }
+                // `AM/PM` or `A/P`.
                 'A' | 'a' if starts_with(&rest, "m/pm") || starts_with(&rest, "/p") => {
                     rest.nth(if starts_with(&rest, "/p") { 1 } else { 3 });
                     tokens.push(FormatToken::HalfDay);
@@ -176,17 +178,19 @@ impl FormatSection {
         }
         let is_digit = |token: &FormatToken| matches!(token, FormatToken::Digit(_));
         let point = self.tokens.iter().position(|token| *token == FormatToken::Point).unwrap_or(self.tokens.len());
-        let last = self.tokens.iter().rposition(is_digit);
-        let comma = |(at, token): (usize, &FormatToken)| (*token == FormatToken::Comma).then_some(at);
-        let commas: Vec<usize> = self.tokens.iter().enumerate().filter_map(comma).collect();
-        let thousands = commas.iter().filter(|&&at| last.is_some_and(|last| at > last)).count();
-        let grouped = commas.iter().any(|&at| last.is_some_and(|last| at < last));
+        let last_digit = self.tokens.iter().rposition(is_digit);
+        let comma_position = |(at, token): (usize, &FormatToken)| (*token == FormatToken::Comma).then_some(at);
+        let commas: Vec<usize> = self.tokens.iter().enumerate().filter_map(comma_position).collect();
+        // A comma after the last digit divides the number by a thousand. A comma before the last digit groups digits.
+        let thousands = commas.iter().filter(|&&at| last_digit.is_some_and(|last| at > last)).count();
+        let is_grouped = commas.iter().any(|&at| last_digit.is_some_and(|last| at < last));
         let percents = self.tokens.iter().filter(|token| **token == FormatToken::Percent).count();
         let decimals = self.tokens[point..].iter().filter(|token| is_digit(token)).count();
         let power = 2 * i32::try_from(percents).unwrap_or(0) - 3 * i32::try_from(thousands).unwrap_or(0);
         let (whole, fraction) = round_digits(value, power, decimals);
         let placeholders = self.tokens[..point].iter().filter(|token| is_digit(token)).count();
-        let mut whole_digits = WholeDigits { digits: whole.bytes().map(char::from).collect(), placeholders, grouped };
+        let digits = whole.bytes().map(char::from).collect();
+        let mut whole_digits = WholeDigits { digits, placeholders, is_grouped };
         let kinds = self.tokens[point..].iter().filter_map(|token| match token {
             FormatToken::Digit(kind) => Some(*kind),
             _ => None,
@@ -223,7 +227,8 @@ struct WholeDigits {
     digits: Vec<char>,
     /// Remaining placeholders.
     placeholders: usize,
-    grouped: bool,
+    /// Whether commas separate groups of three digits.
+    is_grouped: bool,
 }
 
 impl WholeDigits {
@@ -244,7 +249,7 @@ impl WholeDigits {
 
     fn push_digit(&self, output: &mut String, digit: char, digits_after: usize) {
         output.push(digit);
-        if self.grouped && digits_after > 0 && digits_after.is_multiple_of(3) {
+        if self.is_grouped && digits_after > 0 && digits_after.is_multiple_of(3) {
             output.push(',');
         }
     }
@@ -261,9 +266,10 @@ fn meets_condition(value: f64, operator: &str, operand: f64) -> bool {
     }
 }
 
-fn starts_with(rest: &std::iter::Peekable<std::str::Chars<'_>>, with: &str) -> bool {
+/// Whether the rest starts with this ASCII text in any case.
+fn starts_with(rest: &std::iter::Peekable<std::str::Chars<'_>>, prefix: &str) -> bool {
     let mut rest = rest.clone();
-    with.chars().all(|expected| rest.next().is_some_and(|next| next.eq_ignore_ascii_case(&expected)))
+    prefix.chars().all(|expected| rest.next().is_some_and(|next| next.eq_ignore_ascii_case(&expected)))
 }
 
 /// Splits a format code into sections. Quoted and escaped semicolons do not separate sections.
@@ -300,6 +306,8 @@ fn format_general(value: f64) -> String {
 ///
 /// A spreadsheet keeps fifteen digits. A whole number with more digits keeps all of them.
 fn round_digits(value: f64, power: i32, decimals: usize) -> (String, String) {
+    /// More leading zeros cannot change the displayed digits.
+    const MAX_ZEROS: usize = 400;
     if !value.is_finite() {
         return (String::new(), "0".repeat(decimals));
     }
@@ -315,7 +323,7 @@ fn round_digits(value: f64, power: i32, decimals: usize) -> (String, String) {
     // The number of digits before the decimal point.
     let mut point = exponent + power;
     if point < 0 {
-        digits = "0".repeat(usize::try_from(-point).unwrap_or(0).min(400)) + &digits;
+        digits = "0".repeat(usize::try_from(-point).unwrap_or(0).min(MAX_ZEROS)) + &digits;
         point = 0;
     }
     let point = usize::try_from(point).unwrap_or(0);
@@ -364,18 +372,19 @@ enum DatePart {
     /// Fractions of a second, with this many digits.
     Fraction(usize),
     HalfDay,
-    /// All hours, minutes or seconds.
+    /// The total hours, minutes or seconds of a duration, depending on the letter.
     All(char),
 }
 
 impl DateFormat {
     pub(super) fn new(tokens: &[FormatToken], language: &str) -> Self {
         let mut parts = Vec::new();
-        let mut fraction = None;
-        let runs = |token: &&FormatToken| matches!(token, FormatToken::Run(..) | FormatToken::Elapsed(_));
+        // The index of the last digit of the fraction of a second.
+        let mut fraction_end = None;
+        let is_unit = |token: &&FormatToken| matches!(token, FormatToken::Run(..) | FormatToken::Elapsed(_));
         for (at, token) in tokens.iter().enumerate() {
-            let before = tokens[..at].iter().rev().find(runs);
-            let after = tokens[at + 1..].iter().find(runs);
+            let before = tokens[..at].iter().rev().find(is_unit);
+            let after = tokens[at + 1..].iter().find(is_unit);
             let is_minute = matches!(before, Some(FormatToken::Run('h', _) | FormatToken::Elapsed('h')))
                 || matches!(after, Some(FormatToken::Run('s', _) | FormatToken::Elapsed('s')));
             parts.push(match token {
@@ -395,11 +404,13 @@ impl DateFormat {
                         && matches!(tokens.get(at + 1), Some(FormatToken::Digit('0'))) =>
                 {
                     let digits = tokens[at + 1..].iter().take_while(|token| **token == FormatToken::Digit('0')).count();
-                    fraction = Some(at + digits);
+                    fraction_end = Some(at + digits);
                     DatePart::Fraction(digits.min(3))
                 }
                 FormatToken::Point => DatePart::Text(".".to_owned()),
-                FormatToken::Digit(digit) if fraction.is_none_or(|last| at > last) => DatePart::Text(digit.to_string()),
+                FormatToken::Digit(digit) if fraction_end.is_none_or(|end| at > end) => {
+                    DatePart::Text(digit.to_string())
+                }
                 FormatToken::Digit(_) | FormatToken::General | FormatToken::Unsupported => continue,
             });
         }
@@ -466,7 +477,7 @@ fn round_time(time: &ExcelDateTime, decimals: usize) -> ExcelDateTime {
     let unit = [1000.0, 100.0, 10.0, 1.0][decimals.min(3)];
     let days = (milliseconds / unit + 0.5).floor() * unit / DAY_IN_MILLISECONDS;
     let kind = if time.is_duration() { ExcelDateTimeType::TimeDelta } else { ExcelDateTimeType::DateTime };
-    // The epoch can only be compared, not read.
+    // The library does not expose the epoch, but compares it.
     let is_1904 = *time != ExcelDateTime::new(time.as_f64(), kind, false);
     ExcelDateTime::new(days, kind, is_1904)
 }
@@ -496,6 +507,7 @@ fn count_elapsed(time: &ExcelDateTime, letter: char) -> f64 {
         'm' => 1440.0,
         _ => 86_400.0,
     };
+    // The addend compensates for times that are slightly too small as binary fractions.
     (time.as_f64() * in_a_day + 1e-6).floor().max(0.0)
 }
 

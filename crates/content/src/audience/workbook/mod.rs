@@ -82,10 +82,10 @@ pub(super) fn read_workbook<S: Read + Seek>(
     file: &Path,
     sheet: Option<&str>,
 ) -> Result<(SpooledFile, SheetInfo), Box<Finding>> {
-    let read = catch_panic(|| convert_workbook(&mut input, file, sheet));
-    read.unwrap_or(Err(WorkbookError::Damaged(String::new()))).map_err(|error| match error {
+    let result = catch_panic(|| convert_workbook(&mut input, file, sheet));
+    result.unwrap_or(Err(WorkbookError::Damaged(String::new()))).map_err(|error| match error {
         WorkbookError::Finding(finding) => finding,
-        WorkbookError::Damaged(why) => list_findings::damaged_workbook(file, &why).into(),
+        WorkbookError::Damaged(reason) => list_findings::damaged_workbook(file, &reason).into(),
     })
 }
 
@@ -137,8 +137,10 @@ fn choose_sheet(file: &Path, sheets: &[(String, bool)], sheet: Option<&str>) -> 
         .ok_or_else(|| list_findings::no_sheet(file, sheet, &names()).into())
 }
 
-/// The last row and column of a sheet, from 0.
-const LAST: (u32, u32) = ((1 << 20) - 1, (1 << 14) - 1);
+/// The last row of a sheet, from 0.
+const LAST_ROW: u32 = (1 << 20) - 1;
+/// The last column of a sheet, from 0.
+const LAST_COLUMN: u32 = (1 << 14) - 1;
 
 /// Collects the cells of a sheet from the first row to the last, with warnings about them, and writes them as CSV.
 struct SheetRows<'f> {
@@ -151,15 +153,28 @@ struct SheetRows<'f> {
     row: u32,
     /// The number of written rows.
     written_rows: u32,
-    /// The number of cells in the header and in the widest row.
-    width: (usize, usize),
+    /// The number of cells in the header.
+    header_width: usize,
+    /// The number of cells in the widest row.
+    max_width: usize,
     out: csv::Writer<File>,
     /// The approximate number of written bytes.
     size: u64,
-    /// The number of written rows with cells, and of their cells.
-    filled: (u64, u64),
-    /// Cells with an error instead of a value: their number, their rows from 1, and the text of the first.
-    errors: (u64, Vec<u32>, String),
+    /// The number of written rows with cells.
+    filled_rows: u64,
+    /// The number of cells in these rows.
+    filled_cells: u64,
+    errors: ErrorCells,
+}
+
+/// Cells with an error instead of a value.
+#[derive(Default)]
+struct ErrorCells {
+    count: u64,
+    /// The rows of these cells, from 1.
+    rows: Vec<u32>,
+    /// The text of the first cell.
+    first_text: String,
 }
 
 impl<'f> SheetRows<'f> {
@@ -170,11 +185,13 @@ impl<'f> SheetRows<'f> {
             text_size: 0,
             row: 0,
             written_rows: 0,
-            width: (0, 0),
+            header_width: 0,
+            max_width: 0,
             out: create_writer()?,
             size: 0,
-            filled: (0, 0),
-            errors: (0, Vec::new(), String::new()),
+            filled_rows: 0,
+            filled_cells: 0,
+            errors: ErrorCells::default(),
         })
     }
 
@@ -183,7 +200,7 @@ impl<'f> SheetRows<'f> {
         if text.trim().is_empty() {
             return Ok(());
         }
-        if row > LAST.0 || column > LAST.1 {
+        if row > LAST_ROW || column > LAST_COLUMN {
             return Err(WorkbookError::Damaged("a cell is outside the sheet".to_owned()));
         }
         if row != self.row {
@@ -213,12 +230,12 @@ impl<'f> SheetRows<'f> {
 
     /// Adds a cell that shows an error, and counts the error.
     fn put_error_cell(&mut self, row: u32, column: u32, text: &str) -> Result<(), WorkbookError> {
-        if self.errors.0 == 0 {
-            text.clone_into(&mut self.errors.2);
+        if self.errors.count == 0 {
+            text.clone_into(&mut self.errors.first_text);
         }
-        self.errors.0 += 1;
-        if self.errors.1.last() != Some(&(row + 1)) {
-            self.errors.1.push(row + 1);
+        self.errors.count += 1;
+        if self.errors.rows.last() != Some(&(row + 1)) {
+            self.errors.rows.push(row + 1);
         }
         self.put_cell(row, column, text)
     }
@@ -233,15 +250,16 @@ impl<'f> SheetRows<'f> {
             self.write_row(&[])?;
         }
         self.written_rows += 1;
-        let size = self.cells.len();
-        if self.width.0 == 0 {
-            self.width.0 = size;
+        let width = self.cells.len();
+        if self.header_width == 0 {
+            self.header_width = width;
         }
-        self.width.1 = self.width.1.max(size);
+        self.max_width = self.max_width.max(width);
         self.text_size = 0;
-        self.cells.resize(size.max(self.width.0), String::new());
+        self.cells.resize(width.max(self.header_width), String::new());
         let cells = std::mem::take(&mut self.cells);
-        self.filled = (self.filled.0 + 1, self.filled.1 + cells.len() as u64);
+        self.filled_rows += 1;
+        self.filled_cells += cells.len() as u64;
         self.write_row(&cells)
     }
 
@@ -271,9 +289,9 @@ impl<'f> SheetRows<'f> {
         if !hidden.is_empty() {
             warnings.push(list_findings::hidden_rows(file, name, hidden));
         }
-        let (errors, error_rows, first) = std::mem::take(&mut self.errors);
-        if errors > 0 {
-            warnings.push(list_findings::cell_errors(file, name, errors, &error_rows, &first));
+        let ErrorCells { count, rows, first_text } = std::mem::take(&mut self.errors);
+        if count > 0 {
+            warnings.push(list_findings::cell_errors(file, name, count, &rows, &first_text));
         }
         let others = sheets.iter().enumerate().filter(|(index, (_, visible))| *index != chosen && *visible);
         let visible_others = others.map(|(_, (name, _))| name.clone()).collect();
@@ -284,13 +302,12 @@ impl<'f> SheetRows<'f> {
     /// Returns all rows, padded to the same number of cells.
     fn finish(mut self) -> Result<SpooledFile, WorkbookError> {
         self.end_row()?;
-        let (header, widest) = self.width;
-        let (rows, cells) = self.filled;
-        if self.size + rows * widest as u64 - cells > MAX_UNPACKED {
+        let max_width = self.max_width;
+        if self.size + self.filled_rows * max_width as u64 - self.filled_cells > MAX_UNPACKED {
             return Err(list_findings::unpacked_file_too_large(self.file).into());
         }
         let spool = into_spooled_file(self.out)?;
-        if header == widest {
+        if self.header_width == max_width {
             return Ok(spool);
         }
         let mut narrow = csv::ReaderBuilder::new()
@@ -299,13 +316,13 @@ impl<'f> SheetRows<'f> {
             .buffer_capacity(1 << 16)
             .from_reader(spool.reader());
         let mut record = StringRecord::new();
-        let mut copy = create_writer()?;
+        let mut padded = create_writer()?;
         while narrow.read_record(&mut record).map_err(io::Error::other)? {
             let blank = record.as_slice().is_empty();
-            let padding = if blank { 0 } else { widest - record.len() };
-            copy.write_record(record.iter().chain(std::iter::repeat_n("", padding))).map_err(io::Error::other)?;
+            let padding = if blank { 0 } else { max_width - record.len() };
+            padded.write_record(record.iter().chain(std::iter::repeat_n("", padding))).map_err(io::Error::other)?;
         }
-        Ok(into_spooled_file(copy)?)
+        Ok(into_spooled_file(padded)?)
     }
 }
 
@@ -326,7 +343,7 @@ mod tests {
         match result {
             Ok(_) => String::new(),
             Err(WorkbookError::Finding(finding)) => finding.message,
-            Err(WorkbookError::Damaged(why)) => why,
+            Err(WorkbookError::Damaged(reason)) => reason,
         }
     }
 
@@ -347,7 +364,7 @@ mod tests {
         for row in 0..300_000 {
             assert_eq!(error_message(rows.put_cell(row, 0, "x")), "");
         }
-        assert_eq!(error_message(rows.put_cell(300_000, LAST.1, "x")), "");
+        assert_eq!(error_message(rows.put_cell(300_000, LAST_COLUMN, "x")), "");
         assert!(error_message(rows.finish()).contains("larger than 4 GiB"));
     }
 }

@@ -125,6 +125,7 @@ struct SheetReader<'a, 'f, S: Read + Seek> {
 struct ShownCell {
     text: String,
     is_error: bool,
+    /// The number of consecutive columns with this cell.
     repeated: u32,
 }
 
@@ -242,35 +243,35 @@ impl<S: Read + Seek> SheetReader<'_, '_, S> {
 
     /// Reads a cell to its end. Keeps the paragraphs, but not notes and drawings.
     fn read_cell_text(&mut self, cell: &mut ShownCell) -> Result<(), WorkbookError> {
-        let (mut paragraphs, mut within, mut ignored) = (0, 0_u32, 0_u32);
+        let (mut paragraphs, mut depth, mut ignored_depth) = (0, 0_u32, 0_u32);
         loop {
             match self.xml.next_event()? {
                 Event::Start(element) => match element.local_name().as_ref() {
-                    "annotation" | "frame" | "shapes" | "table" => ignored += 1,
-                    _ if ignored > 0 => ignored += 1,
+                    "annotation" | "frame" | "shapes" | "table" => ignored_depth += 1,
+                    _ if ignored_depth > 0 => ignored_depth += 1,
                     "p" => {
                         if paragraphs > 0 {
                             cell.text.push('\n');
                         }
-                        (paragraphs, within) = (paragraphs + 1, within + 1);
+                        (paragraphs, depth) = (paragraphs + 1, depth + 1);
                     }
                     "s" => {
                         cell.add_spaces(&element);
-                        within += 1;
+                        depth += 1;
                     }
-                    _ => within += 1,
+                    _ => depth += 1,
                 },
-                Event::Empty(element) if ignored == 0 => match element.local_name().as_ref() {
+                Event::Empty(element) if ignored_depth == 0 => match element.local_name().as_ref() {
                     "s" => cell.add_spaces(&element),
                     "tab" => cell.text.push('\t'),
                     "line-break" => cell.text.push('\n'),
                     _ => {}
                 },
-                Event::End(_) if ignored > 0 => ignored -= 1,
-                Event::End(_) if within > 0 => within -= 1,
+                Event::End(_) if ignored_depth > 0 => ignored_depth -= 1,
+                Event::End(_) if depth > 0 => depth -= 1,
                 Event::End(_) => return Ok(()),
-                Event::Text(text) if ignored == 0 && within > 0 => cell.text.push_str(&text.xml10_content()),
-                Event::GeneralRef(reference) if ignored == 0 && within > 0 => {
+                Event::Text(text) if ignored_depth == 0 && depth > 0 => cell.text.push_str(&text.xml10_content()),
+                Event::GeneralRef(reference) if ignored_depth == 0 && depth > 0 => {
                     let character = reference.resolve_char_ref().ok().flatten();
                     cell.text.extend(character);
                     if character.is_none() {
@@ -289,8 +290,10 @@ impl<S: Read + Seek> SheetReader<'_, '_, S> {
 
 impl ShownCell {
     fn add_spaces(&mut self, element: &BytesStart<'_>) {
+        /// The maximum number of spaces that one element can add.
+        const MAX_SPACES: usize = 1024;
         let count = attribute_value(element, "text:c").and_then(|count| count.parse().ok()).unwrap_or(1_usize);
-        self.text.extend(std::iter::repeat_n(' ', count.min(1024)));
+        self.text.extend(std::iter::repeat_n(' ', count.min(MAX_SPACES)));
     }
 
     /// Replaces a displayed number that is shortened or `###` with the stored value, and a date in the system's short

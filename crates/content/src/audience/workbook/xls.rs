@@ -1,9 +1,9 @@
 //! Sheets of `.xls` workbooks.
 //!
-//! The library loads them whole and trusts the sizes that the file declares. So this module first checks that the
-//! file's sector chains end ([MS-CFB]) and that its sheets fit into memory ([MS-XLS]). A record of a few bytes can need
-//! much more memory. A cell that refers to a shared string gets a copy of it, and a sheet becomes a rectangle up to its
-//! last cell. The check walks the records in the same way as the library.
+//! The library loads an `.xls` file whole and trusts the sizes that the file declares. So this module first checks that
+//! the file's sector chains end ([MS-CFB]) and that its sheets fit into memory ([MS-XLS]). A record of a few bytes can
+//! need much more memory. A cell that refers to a shared string gets a copy of the string, and a sheet becomes a
+//! rectangle up to its last cell. The check walks the records in the same way as the library.
 
 #[cfg(test)]
 mod tests;
@@ -89,8 +89,9 @@ fn borrow_data(value: &Data) -> DataRef<'_> {
 
 /// Sector numbers from here on are not sectors.
 const NO_SECTOR: u32 = 0xffff_fffa;
-/// Streams below this size are kept in small sectors, of 64 bytes.
+/// Streams below this size are kept in small sectors.
 const SMALL_STREAM: usize = 4096;
+/// The size of a small sector in bytes.
 const SMALL_SECTOR: usize = 64;
 /// The maximum number of entries in the directory.
 const MAX_ENTRIES: usize = 1 << 14;
@@ -114,22 +115,23 @@ impl XlsFlaw {
 /// Checks a compound file, and returns whether it is a workbook locked by Excel. Files that are not compound files are
 /// left to the library. `limit` is the maximum memory in bytes.
 pub(super) fn check_compound_file(bytes: &[u8], limit: u64) -> Result<bool, XlsFlaw> {
+    // Offsets in the header and in directory entries are from [MS-CFB], sections 2.2 and 2.6.1.
     let size = match u16_at(bytes, 30) {
         Some(9) => 512,
         Some(12) => 4096,
         _ => return Ok(false),
     };
     let fat = read_fat(bytes, size).ok_or(XlsFlaw::Damaged)?;
-    let large = |start: u32, length: usize| read_chain(bytes.get(size..)?, size, &fat, start, length);
-    let whole = bytes.len();
-    let header = |at: usize| u32_at(bytes, at).ok_or(XlsFlaw::Damaged);
-    let directory = large(header(48)?, whole).ok_or(XlsFlaw::Damaged)?;
+    let read_large_chain = |start: u32, length: usize| read_chain(bytes.get(size..)?, size, &fat, start, length);
+    let file_length = bytes.len();
+    let header_field = |at: usize| u32_at(bytes, at).ok_or(XlsFlaw::Damaged);
+    let directory = read_large_chain(header_field(48)?, file_length).ok_or(XlsFlaw::Damaged)?;
     let entries: Vec<&[u8]> = directory.chunks_exact(128).collect();
     let start_of = |entry: &[u8]| u32_at(entry, 116).unwrap_or(NO_SECTOR);
     let root = entries.first().ok_or(XlsFlaw::Damaged)?;
-    let small_fat = match header(64)? {
+    let small_fat = match header_field(64)? {
         0 => Vec::new(),
-        _ => read_numbers(&large(header(60)?, whole).ok_or(XlsFlaw::Damaged)?),
+        _ => read_numbers(&read_large_chain(header_field(60)?, file_length).ok_or(XlsFlaw::Damaged)?),
     };
     if !are_chains_finite(&fat) || !are_chains_finite(&small_fat) {
         return Err(XlsFlaw::Damaged);
@@ -137,7 +139,7 @@ pub(super) fn check_compound_file(bytes: &[u8], limit: u64) -> Result<bool, XlsF
     if entries.len() > MAX_ENTRIES {
         return Err(XlsFlaw::TooLarge);
     }
-    // The library keeps the file and the stream in memory.
+    // The library keeps both the file and the stream in memory.
     let limit = limit.checked_sub(2 * bytes.len() as u64).ok_or(XlsFlaw::TooLarge)?;
     // The library chooses the first entry with that name by its own rules, so every entry that it could choose is
     // checked.
@@ -146,10 +148,10 @@ pub(super) fn check_compound_file(bytes: &[u8], limit: u64) -> Result<bool, XlsF
         let high = if size == 512 { 0 } else { u64::from(u32_at(entry, 124).unwrap_or(0)) };
         let length = usize::try_from(high << 32 | low).unwrap_or(usize::MAX);
         let stream = if length < SMALL_STREAM {
-            let small = large(start_of(root), whole).ok_or(XlsFlaw::Damaged)?;
+            let small = read_large_chain(start_of(root), file_length).ok_or(XlsFlaw::Damaged)?;
             read_chain(&small, SMALL_SECTOR, &small_fat, start_of(entry), length)
         } else {
-            large(start_of(entry), length)
+            read_large_chain(start_of(entry), length)
         };
         check_memory(&stream.ok_or(XlsFlaw::Damaged)?, limit)?;
     }
@@ -181,6 +183,7 @@ fn latin_letters(entry: &[u8]) -> Vec<u8> {
 /// Reads the file allocation table: for each sector, the next sector of its chain.
 fn read_fat(bytes: &[u8], size: usize) -> Option<Vec<u32>> {
     let sector = |id: u32| bytes.get((id as usize + 1).checked_mul(size)?..).map(|rest| &rest[..size.min(rest.len())]);
+    // The header lists the first sectors of the table, and a chain of further sectors lists the others.
     let mut fat_sectors = read_numbers(bytes.get(76..512)?);
     let mut next = u32_at(bytes, 68)?;
     for _ in 0..=bytes.len() / size {
@@ -219,17 +222,18 @@ fn read_chain(sectors: &[u8], size: usize, fat: &[u32], start: u32, length: usiz
 
 /// Whether no chain is circular.
 fn are_chains_finite(fat: &[u32]) -> bool {
-    let mut visits = vec![0_usize; fat.len()];
+    // For each sector, the start of the walk that visited it plus 1, or 0 if it was not visited.
+    let mut visited_from = vec![0_usize; fat.len()];
     for start in 0..fat.len() {
         let mut at = start;
         loop {
-            if visits[at] != 0 {
-                if visits[at] == start + 1 {
+            if visited_from[at] != 0 {
+                if visited_from[at] == start + 1 {
                     return false;
                 }
                 break;
             }
-            visits[at] = start + 1;
+            visited_from[at] = start + 1;
             match fat.get(fat[at] as usize) {
                 Some(_) => at = fat[at] as usize,
                 None => break,
@@ -239,27 +243,52 @@ fn are_chains_finite(fat: &[u32]) -> bool {
     true
 }
 
-/// The memory of a cell in the rectangle of a sheet, and in the list from which the rectangle is built.
+/// The memory of a cell in the rectangle of a sheet.
 const CELL: u64 = 32;
+/// The memory of a cell in the list from which the rectangle is built.
 const LISTED_CELL: u64 = 80;
 /// The size of the smallest allocation.
-const PIECE: u64 = 16;
-/// The memory of a sheet's entry or a defined name, without the name itself, and of a merged range.
-const NAMED: u64 = 1 << 10;
-const MERGED: u64 = 32;
+const MIN_ALLOCATION: u64 = 16;
+/// The memory of a sheet's entry or a defined name, without the name itself.
+const NAME_ENTRY: u64 = 1 << 10;
+/// The memory of a merged range.
+const MERGED_RANGE: u64 = 32;
 /// The last column of an `.xls`.
 const LAST_COLUMN: u16 = 255;
 /// The maximum number of cells that a sheet can declare: the number of cells in the largest `.xls` sheet.
 const MAX_DECLARED_CELLS: u64 = 1 << 24;
-/// The maximum number of sheets, and of records that continue another one.
+/// The maximum number of sheets.
 const MAX_SHEETS: usize = 4096;
+/// The maximum number of records that continue another record.
 const MAX_CONTINUED: usize = 1 << 14;
 /// The code page of UTF-16 text.
 const UTF_16: u16 = 1200;
 
+/// The kinds of records in a stream ([MS-XLS], section 2.3.1).
+mod record_kind {
+    pub(super) const EOF: u16 = 0x000a;
+    pub(super) const BOF: u16 = 0x0809;
+    pub(super) const CODE_PAGE: u16 = 0x0042;
+    pub(super) const SHEET: u16 = 0x0085;
+    pub(super) const DEFINED_NAME: u16 = 0x0018;
+    pub(super) const SHARED_STRINGS: u16 = 0x00fc;
+    pub(super) const CONTINUE: u16 = 0x003c;
+    pub(super) const DIMENSIONS: u16 = 0x0200;
+    pub(super) const MERGED_CELLS: u16 = 0x00e5;
+    pub(super) const FORMULA_TEXT: u16 = 0x0207;
+    pub(super) const NUMBER: u16 = 0x0203;
+    pub(super) const LABEL: u16 = 0x0204;
+    pub(super) const RICH_LABEL: u16 = 0x00d6;
+    pub(super) const BOOL_OR_ERROR: u16 = 0x0205;
+    pub(super) const RK_NUMBER: u16 = 0x027e;
+    pub(super) const SHARED_LABEL: u16 = 0x00fd;
+    pub(super) const RK_NUMBERS: u16 = 0x00bd;
+    pub(super) const FORMULA: u16 = 0x0006;
+}
+
 /// Rejects a stream if the library would need more than `limit` bytes of memory to read the stream.
 pub(super) fn check_memory(stream: &[u8], limit: u64) -> Result<(), XlsFlaw> {
-    let mut estimate = MemoryEstimate { left: limit, ..MemoryEstimate::default() };
+    let mut estimate = MemoryEstimate { remaining: limit, ..MemoryEstimate::default() };
     estimate.code_page = UTF_16;
     let sheets = estimate.read_globals(stream)?;
     if sheets.len() > MAX_SHEETS {
@@ -281,7 +310,8 @@ pub(super) fn check_memory(stream: &[u8], limit: u64) -> Result<(), XlsFlaw> {
 /// The remaining memory, and the data that cells refer to.
 #[derive(Default)]
 struct MemoryEstimate {
-    left: u64,
+    /// The memory that can still be reserved, in bytes.
+    remaining: u64,
     code_page: u16,
     /// The bytes of each shared text.
     texts: Vec<u32>,
@@ -291,7 +321,7 @@ struct MemoryEstimate {
 
 impl MemoryEstimate {
     fn reserve(&mut self, bytes: u64) -> Result<(), XlsFlaw> {
-        self.left = self.left.checked_sub(bytes).ok_or(XlsFlaw::TooLarge)?;
+        self.remaining = self.remaining.checked_sub(bytes).ok_or(XlsFlaw::TooLarge)?;
         Ok(())
     }
 
@@ -302,20 +332,21 @@ impl MemoryEstimate {
         while let Some(record) = records.next_record()? {
             let data = record.data;
             match record.kind {
-                0x000a => break,
-                0x0042 => self.code_page = u16_at(data, 0).unwrap_or(UTF_16),
-                0x0085 => {
+                record_kind::EOF => break,
+                record_kind::CODE_PAGE => self.code_page = u16_at(data, 0).unwrap_or(UTF_16),
+                record_kind::SHEET => {
                     sheets.extend(u32_at(data, 0));
-                    let name = 3 * data.len() as u64;
-                    self.longest_name = self.longest_name.max(name);
-                    self.reserve(4 * name + NAMED)?;
+                    // A character of one byte can become three bytes of UTF-8.
+                    let name_size = 3 * data.len() as u64;
+                    self.longest_name = self.longest_name.max(name_size);
+                    self.reserve(4 * name_size + NAME_ENTRY)?;
                 }
-                0x0018 => {
-                    let name = 3 * u64::from(data.get(3).copied().unwrap_or(0));
-                    self.longest_name = self.longest_name.max(name);
-                    self.reserve(NAMED + 2 * name)?;
+                record_kind::DEFINED_NAME => {
+                    let name_size = 3 * u64::from(data.get(3).copied().unwrap_or(0));
+                    self.longest_name = self.longest_name.max(name_size);
+                    self.reserve(NAME_ENTRY + 2 * name_size)?;
                 }
-                0x00fc => self.read_shared_strings(record)?,
+                record_kind::SHARED_STRINGS => self.read_shared_strings(record)?,
                 _ => {}
             }
         }
@@ -325,7 +356,7 @@ impl MemoryEstimate {
     /// Reads the size of each shared string, and reserves memory for the strings.
     fn read_shared_strings(&mut self, record: BiffRecord<'_>) -> Result<(), XlsFlaw> {
         let Some(data) = record.data.get(8..) else { return Ok(()) };
-        let mut parts = RecordParts { data, more: record.more.into_iter() };
+        let mut parts = RecordParts { data, continuations: record.continuations.into_iter() };
         self.texts.clear();
         while !parts.data.is_empty() || parts.next_part() {
             if parts.data.is_empty() {
@@ -339,7 +370,7 @@ impl MemoryEstimate {
     }
 
     fn add_text(&mut self, bytes: u64) -> Result<(), XlsFlaw> {
-        self.reserve(2 * size_of::<String>() as u64 + PIECE + 2 * bytes)?;
+        self.reserve(2 * size_of::<String>() as u64 + MIN_ALLOCATION + 2 * bytes)?;
         self.texts.push(u32::try_from(bytes).unwrap_or(u32::MAX));
         Ok(())
     }
@@ -349,22 +380,24 @@ impl MemoryEstimate {
     fn shared_string_size(&self, parts: &mut RecordParts<'_>) -> Option<u64> {
         let (count, flags) = (usize::from(u16_at(parts.data, 0)?), *parts.data.get(2)?);
         let mut offset = 3;
+        // The position of an optional field of the header.
         let mut take_field = |is_present: bool, width: usize| {
             let at = offset;
             offset += if is_present { width } else { 0 };
             is_present.then_some(at)
         };
-        let (runs, extra) = (take_field(flags & 8 != 0, 2), take_field(flags & 4 != 0, 4));
+        let (has_formatting_runs, has_extra_data, is_wide) = (flags & 8 != 0, flags & 4 != 0, flags & 1 != 0);
+        let (runs, extra) = (take_field(has_formatting_runs, 2), take_field(has_extra_data, 4));
         let runs = runs.map_or(Some(0), |at| u16_at(parts.data, at))?;
         let extra = extra.map_or(Some(0), |at| u32_at(parts.data, at))?;
         parts.data = parts.data.get(offset..)?;
-        let (mut left, mut wide, mut bytes) = (count, flags & 1 != 0, 0);
-        while left > 0 {
-            let length = left.min(if wide { parts.data.len() / 2 } else { parts.data.len() });
+        let (mut remaining, mut wide, mut bytes) = (count, is_wide, 0);
+        while remaining > 0 {
+            let length = remaining.min(if wide { parts.data.len() / 2 } else { parts.data.len() });
             let (text, rest) = parts.data.split_at(if wide { 2 * length } else { length });
             bytes += self.utf8_size(text, wide);
-            (left, parts.data) = (left - length, rest);
-            if left > 0 {
+            (remaining, parts.data) = (remaining - length, rest);
+            if remaining > 0 {
                 if !parts.next_part() {
                     return None;
                 }
@@ -404,19 +437,19 @@ impl MemoryEstimate {
             let (kind, data) = (record.kind, record.data);
             match kind {
                 // Embedded objects such as charts are skipped.
-                0x0809 if has_begun => depth += 1,
-                0x0809 => has_begun = true,
-                0x000a if depth > 0 => depth -= 1,
-                0x000a => break,
+                record_kind::BOF if has_begun => depth += 1,
+                record_kind::BOF => has_begun = true,
+                record_kind::EOF if depth > 0 => depth -= 1,
+                record_kind::EOF => break,
                 _ if depth > 0 => {}
-                0x0200 => check_declared_size(data)?,
-                0x00e5 => self.reserve(MERGED * u64::from(u16_at(data, 0).unwrap_or(0)))?,
+                record_kind::DIMENSIONS => check_declared_size(data)?,
+                record_kind::MERGED_CELLS => self.reserve(MERGED_RANGE * u64::from(u16_at(data, 0).unwrap_or(0)))?,
                 _ => {
-                    let (new, text) = self.count_cells(kind, data, &mut cells, &mut formulas)?;
-                    listed += LISTED_CELL * new;
+                    let (new_cells, text) = self.count_cells(kind, data, &mut cells, &mut formulas)?;
+                    listed += LISTED_CELL * new_cells;
                     text_size += text;
                     // The list of cells exists only while the sheet is read, so no memory stays reserved for it.
-                    if listed + text_size + CELL * (cells.count_cells() + formulas.count_cells()) > self.left {
+                    if listed + text_size + CELL * (cells.count_cells() + formulas.count_cells()) > self.remaining {
                         return Err(XlsFlaw::TooLarge);
                     }
                 }
@@ -436,18 +469,29 @@ impl MemoryEstimate {
         cells: &mut CellArea,
         formulas: &mut CellArea,
     ) -> Result<(u64, u64), XlsFlaw> {
-        let text_memory = |length: Option<u16>| PIECE + u64::from(length.unwrap_or(0)).max(3 * data.len() as u64);
-        if kind == 0x0207 {
+        let text_memory =
+            |length: Option<u16>| MIN_ALLOCATION + u64::from(length.unwrap_or(0)).max(3 * data.len() as u64);
+        if kind == record_kind::FORMULA_TEXT {
             // The text result of the preceding formula.
             return Ok((1, text_memory(u16_at(data, 0))));
         }
-        if !matches!(kind, 0x0203 | 0x0204 | 0x00d6 | 0x0205 | 0x027e | 0x00fd | 0x00bd | 0x0006) {
+        if !matches!(
+            kind,
+            record_kind::NUMBER
+                | record_kind::LABEL
+                | record_kind::RICH_LABEL
+                | record_kind::BOOL_OR_ERROR
+                | record_kind::RK_NUMBER
+                | record_kind::SHARED_LABEL
+                | record_kind::RK_NUMBERS
+                | record_kind::FORMULA
+        ) {
             return Ok((0, 0));
         }
         let Some((row, column)) = u16_at(data, 0).zip(u16_at(data, 2)) else { return Ok((0, 0)) };
         // One record can contain several cells.
         let last = match kind {
-            0x00bd => u16_at(data, data.len().saturating_sub(2)).unwrap_or(column).max(column),
+            record_kind::RK_NUMBERS => u16_at(data, data.len().saturating_sub(2)).unwrap_or(column).max(column),
             _ => column,
         };
         if last > LAST_COLUMN {
@@ -456,12 +500,12 @@ impl MemoryEstimate {
         cells.include(row, column);
         cells.include(row, last);
         let text = match kind {
-            0x0204 | 0x00d6 => text_memory(u16_at(data, 6)),
-            0x00fd => {
+            record_kind::LABEL | record_kind::RICH_LABEL => text_memory(u16_at(data, 6)),
+            record_kind::SHARED_LABEL => {
                 let text = self.texts.get(u32_at(data, 6).unwrap_or(0) as usize);
-                PIECE + text.map_or(3 * u64::from(u16::MAX), |bytes| u64::from(*bytes))
+                MIN_ALLOCATION + text.map_or(3 * u64::from(u16::MAX), |bytes| u64::from(*bytes))
             }
-            0x0006 => {
+            record_kind::FORMULA => {
                 formulas.include(row, column);
                 self.reserve(self.formula_size(data.get(20..).unwrap_or_default()))?;
                 0
@@ -476,8 +520,11 @@ impl MemoryEstimate {
         /// The length of the longest number.
         const NUMBER: u64 = 330;
         let count = |matches: fn(u8) -> bool| tokens.iter().filter(|&&byte| matches(byte)).count() as u64;
+        // The tokens PtgRef3d, PtgArea3d and PtgName of any class.
         let names = count(|byte| matches!(byte & 0x1f, 0x1a | 0x1b | 0x03) && byte >= 0x20);
-        4 * tokens.len() as u64 + NUMBER * count(|byte| byte == 0x1f) + self.longest_name * names + PIECE
+        // The token PtgNum.
+        let numbers = count(|byte| byte == 0x1f);
+        4 * tokens.len() as u64 + NUMBER * numbers + self.longest_name * names + MIN_ALLOCATION
     }
 }
 
@@ -485,7 +532,7 @@ impl MemoryEstimate {
 struct BiffRecord<'s> {
     kind: u16,
     data: &'s [u8],
-    more: Vec<&'s [u8]>,
+    continuations: Vec<&'s [u8]>,
 }
 
 /// The complete records of a stream.
@@ -494,15 +541,15 @@ struct BiffRecords<'s>(&'s [u8]);
 impl<'s> BiffRecords<'s> {
     fn next_record(&mut self) -> Result<Option<BiffRecord<'s>>, XlsFlaw> {
         let Some((kind, data)) = self.next_part() else { return Ok(None) };
-        let mut more = Vec::new();
-        while self.0.len() > 4 && u16_at(self.0, 0) == Some(0x003c) {
+        let mut continuations = Vec::new();
+        while self.0.len() > 4 && u16_at(self.0, 0) == Some(record_kind::CONTINUE) {
             let Some((_, data)) = self.next_part() else { return Ok(None) };
-            more.push(data);
-            if more.len() > MAX_CONTINUED {
+            continuations.push(data);
+            if continuations.len() > MAX_CONTINUED {
                 return Err(XlsFlaw::TooLarge);
             }
         }
-        Ok(Some(BiffRecord { kind, data, more }))
+        Ok(Some(BiffRecord { kind, data, continuations }))
     }
 
     fn next_part(&mut self) -> Option<(u16, &'s [u8])> {
@@ -516,12 +563,12 @@ impl<'s> BiffRecords<'s> {
 /// The rest of a record and its continuation records.
 struct RecordParts<'s> {
     data: &'s [u8],
-    more: std::vec::IntoIter<&'s [u8]>,
+    continuations: std::vec::IntoIter<&'s [u8]>,
 }
 
 impl RecordParts<'_> {
     fn next_part(&mut self) -> bool {
-        let next = self.more.next();
+        let next = self.continuations.next();
         self.data = next.unwrap_or(self.data);
         next.is_some()
     }

@@ -221,7 +221,7 @@ fn visit_elements<S: Read + Seek>(
 /// The number formats of the cells of a workbook.
 #[derive(Default)]
 pub(super) struct CellFormats {
-    /// The number of the format of each style.
+    /// The format number of each style, if it has one.
     pub(super) style_formats: Vec<Option<u32>>,
     /// The codes of the formats that the workbook defines, by number.
     pub(super) codes: HashMap<u32, String>,
@@ -262,23 +262,23 @@ impl CellFormats {
         file: &std::path::Path,
     ) -> Result<(), WorkbookError> {
         /// The memory of a character of a parsed format, in bytes.
-        const EACH: usize = 128;
+        const CHARACTER_MEMORY: usize = 128;
         let id = attribute_value(element, "numFmtId").and_then(|id| id.parse().ok());
         let Some((id, code)) = id.zip(attribute_value(element, "formatCode")) else { return Ok(()) };
         if code.len() > MAX_FORMAT {
             return Err(list_findings::large_workbook(file, "one of its number formats is larger than 8 KiB").into());
         }
-        budget.reserve(EACH * (1 + code.len()), "its number formats")?;
+        budget.reserve(CHARACTER_MEMORY * (1 + code.len()), "its number formats")?;
         self.codes.insert(id, code);
         Ok(())
     }
 
     fn add_style(&mut self, element: &BytesStart<'_>, budget: &mut MemoryBudget<'_>) -> Result<(), WorkbookError> {
         /// The library's memory for a style without its format code, in bytes.
-        const EACH: usize = 1 << 10;
+        const STYLE_MEMORY: usize = 1 << 10;
         let id = attribute_value(element, "numFmtId").and_then(|id| id.parse().ok());
         let code = id.and_then(|id| self.codes.get(&id)).map_or(0, String::len);
-        budget.reserve(EACH + code, "its styles")?;
+        budget.reserve(STYLE_MEMORY + code, "its styles")?;
         self.style_formats.push(id);
         Ok(())
     }
@@ -293,16 +293,16 @@ pub(super) fn check_shared_strings<S: Read + Seek>(
     const SUBJECT: &str = "its shared strings";
     let Some(events) = archive.read_events(part)? else { return Ok(()) };
     let mut events = events.with_whole_elements("si");
-    let (mut declared, mut count, mut pieces, mut length) = (0_usize, 0_usize, 1, 0);
+    let (mut declared, mut count, mut growth, mut length) = (0_usize, 0_usize, 1, 0);
     loop {
         match events.next_event()? {
             Event::Start(element) | Event::Empty(element) => match element.local_name().as_ref() {
                 "si" => {
                     budget.reserve(text_size(length), SUBJECT)?;
-                    (count, pieces, length) = (count + 1, 1, 0);
+                    (count, growth, length) = (count + 1, 1, 0);
                 }
                 // A string that is built from several pieces grows, so it has spare capacity.
-                "r" => pieces = 2,
+                "r" => growth = 2,
                 "sst" => {
                     let unique = attribute_value(&element, "uniqueCount");
                     let unique = unique.map(|text| text.trim_start_matches(['+', '0']).parse().unwrap_or(usize::MAX));
@@ -310,8 +310,8 @@ pub(super) fn check_shared_strings<S: Read + Seek>(
                 }
                 _ => {}
             },
-            Event::Text(text) => length += pieces * text.len(),
-            Event::CData(text) => length += pieces * text.len(),
+            Event::Text(text) => length += growth * text.len(),
+            Event::CData(text) => length += growth * text.len(),
             Event::Eof => break,
             _ => {}
         }
@@ -319,7 +319,7 @@ pub(super) fn check_shared_strings<S: Read + Seek>(
     budget.reserve(text_size(length), SUBJECT)?;
     // The library allocates as many entries as the part declares.
     match declared.saturating_sub(count).checked_mul(size_of::<String>()) {
-        Some(more) => budget.reserve(more, SUBJECT),
+        Some(bytes) => budget.reserve(bytes, SUBJECT),
         None => Err(WorkbookError::Damaged("it has fewer shared strings than it declares".to_owned())),
     }
 }
@@ -345,7 +345,7 @@ pub(super) fn find_hidden_rows<R: Read>(events: XmlEvents<R>) -> Result<Vec<u32>
                     return Err(WorkbookError::Damaged("a sheet has more rows than a spreadsheet allows".to_owned()));
                 }
             }
-            // Nothing after the cells is read.
+            // The part is not read beyond the cells.
             Event::End(element) if element.local_name().as_ref() == "sheetData" && !is_within => return Ok(hidden),
             Event::Empty(element) if element.local_name().as_ref() == "sheetData" && !is_within => return Ok(hidden),
             Event::Eof => return Ok(hidden),
@@ -356,7 +356,7 @@ pub(super) fn find_hidden_rows<R: Read>(events: XmlEvents<R>) -> Result<Vec<u32>
 
 const RELATIONS: &str = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
 
-/// Copies the workbook with only the sheet at this index, which is named [`SHEET`] in the copy.
+/// Copies the workbook into a temporary file, with only the sheet at this index, which the copy names [`SHEET`].
 pub(super) fn copy_sheet<S: Read + Seek>(
     archive: &mut WorkbookArchive<'_, S>,
     parts: &WorkbookParts,

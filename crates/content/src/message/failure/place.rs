@@ -126,8 +126,8 @@ impl<'s> FailurePlace<'s> {
 
     /// The first column among the values of these tokens, or else the first value.
     fn first_subject(&self, tokens: &[TemplateToken<'s>]) -> Option<FailureSubject<'s>> {
-        let all = (0..tokens.len()).filter_map(|at| self.value_at(tokens, at));
-        let (columns, others): (Vec<_>, Vec<_>) = all.partition(|(is_column, _)| *is_column);
+        let values = (0..tokens.len()).filter_map(|at| self.value_at(tokens, at));
+        let (columns, others): (Vec<_>, Vec<_>) = values.partition(|(is_column, _)| *is_column);
         columns.into_iter().chain(others).next().map(|(_, subject)| subject)
     }
 
@@ -139,11 +139,11 @@ impl<'s> FailurePlace<'s> {
     fn value_at(&self, tokens: &[TemplateToken<'s>], at: usize) -> Option<(bool, FailureSubject<'s>)> {
         const WORDS: [&str; 12] = ["and", "or", "not", "in", "is", "if", "elif", "else", "true", "false", "for", "set"];
         let TokenKind::Name(name) = tokens[at].kind else { return None };
-        let follows =
+        let is_attribute_or_filter =
             at > 0 && matches!(tokens[at - 1].kind, TokenKind::Symbol("|" | "." | "?.") | TokenKind::Name("is"));
         let after: Vec<&TokenKind<'_>> = tokens[at + 1..].iter().map(|token| &token.kind).take(3).collect();
         let is_argument = matches!(after.first(), Some(TokenKind::Symbol("=" | "(")));
-        if follows || is_argument || WORDS.contains(&name) {
+        if is_attribute_or_filter || is_argument || WORDS.contains(&name) {
             return None;
         }
         let cell = |header: &str, last: usize| {

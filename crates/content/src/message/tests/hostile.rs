@@ -44,7 +44,7 @@ fn text_with_thousands_of_names_is_rejected_quickly() {
         let problems =
             compile_messages(&sms_content("Olena", &source), &names(), &mut |_| Ok("a".repeat(60_000))).unwrap_err();
         let reported: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
-        assert!(matches!(reported[..], [one] if one.contains("for the number of tags")), "{tag}: {reported:?}");
+        assert!(matches!(reported[..], [message] if message.contains("for the number of tags")), "{tag}: {reported:?}");
     }
 }
 

@@ -28,8 +28,8 @@ pub(super) fn sms_content(signature: &str, message: &str) -> MessageContent<Name
 
 pub(super) fn compile_sms(message: &str, texts: &[(&str, &str)]) -> CompiledMessages {
     let mut load = |name: &str| {
-        let found = texts.iter().find(|(text, _)| *text == name);
-        found.map(|(_, source)| (*source).to_owned()).ok_or_else(|| "no such text".to_owned())
+        let entry = texts.iter().find(|(text, _)| *text == name);
+        entry.map(|(_, source)| (*source).to_owned()).ok_or_else(|| "no such text".to_owned())
     };
     compile_messages(&sms_content("Olena", message), &names(), &mut load).unwrap()
 }

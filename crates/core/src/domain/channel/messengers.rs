@@ -20,6 +20,7 @@ const SAFE_BUTTON: usize = 19;
 const VIBER_CHARACTERS: TextLimit = TextLimit::AtMost(1000);
 /// Image formats that Viber shows.
 const VIBER_IMAGES: TextLimit = TextLimit::Image(&["jpg", "jpeg", "png", "gif"]);
+/// Two days, in seconds.
 const TWO_DAYS: u32 = 172_800;
 const NO_CARDS: &str = "it has no field for the cards";
 
@@ -331,7 +332,7 @@ pub(super) const WHATSAPP_FACTS: ChannelFacts = ChannelFacts {
     ..ChannelFacts::PLAIN
 };
 
-/// A WhatsApp message. An empty one is charged for and arrives empty, so both texts are required.
+/// A WhatsApp message. An empty message is charged for and arrives empty, so both texts are required.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Whatsapp<T> {
     /// The sender name.

@@ -31,7 +31,7 @@ pub use voice::Voice;
 pub struct ChannelFacts {
     /// The name for people: `SMS`, `verification call`.
     pub title: &'static str,
-    /// An example of its keys.
+    /// An example of the channel's keys.
     pub example: &'static str,
     /// A description.
     pub doc: &'static str,
@@ -47,7 +47,7 @@ pub struct ChannelFacts {
     pub personal: bool,
     /// Whether the channel reaches only mobile phones.
     pub mobile: bool,
-    /// Whether the provider must enable it for an account first.
+    /// Whether the provider must first enable the channel for an account.
     pub enabled_by_hand: bool,
     /// Whether the gateway's list of sender names includes the sender names of this channel.
     pub senders_listed: bool,
@@ -202,7 +202,7 @@ channels! {
     Voice(Voice<T>) = "voice", voice::FACTS;
     /// A WhatsApp message; only as a stage of a pipeline.
     Whatsapp(Whatsapp<T>) = "whatsapp", messengers::WHATSAPP_FACTS;
-    /// A number lookup; sends nothing.
+    /// A number lookup; sends no message.
     Hlr(Hlr) = "hlr", number_services::HLR_FACTS;
     /// A call whose last four digits are a one-time code.
     CallOtp(CallOtp) = "call/otp", number_services::CALL_OTP_FACTS;

@@ -37,7 +37,7 @@ pub(super) const FACTS: ChannelFacts = ChannelFacts {
     ..ChannelFacts::PLAIN
 };
 
-/// An RCS message; image, button and link are required outside a pipeline and impossible in one.
+/// An RCS message; image, button and link are required outside a pipeline and not allowed inside it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rcs<T> {
     /// The sender name.

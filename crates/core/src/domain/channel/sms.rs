@@ -1,4 +1,4 @@
-//! The SMS channel.
+//! The SMS channel: text messages that are billed per part.
 
 use std::borrow::Cow;
 

@@ -153,17 +153,17 @@ impl fmt::Display for TextViolation {
         match &self.reason {
             ViolationReason::Empty => write!(f, "{noun} {}", self.channel.facts().empty),
             ViolationReason::Parts { text, max } => {
-                let ((alone, per_part), reason) = match text.encoding {
+                let ((single_capacity, part_capacity), reason) = match text.encoding {
                     SmsEncoding::Gsm7 => ((160, 153), ""),
                     SmsEncoding::Ucs2 => {
                         ((70, 67), " because some characters, such as Cyrillic letters, are not in the SMS alphabet")
                     }
                 };
-                let (parts, has) = (text.parts, text.units);
-                let fit = if *max == 1 { alone } else { per_part * max };
+                let (parts, units) = (text.parts, text.units);
+                let fit = if *max == 1 { single_capacity } else { part_capacity * max };
                 write!(
                     f,
-                    "{parts} parts exceed `max_parts: {max}`: {noun} has {has} characters, but only {fit} fit{reason}"
+                    "{parts} parts exceed `max_parts: {max}`: {noun} has {units} characters, but only {fit} fit{reason}"
                 )
             }
             ViolationReason::AlphaNameLength(length) => {
@@ -366,7 +366,7 @@ mod tests {
     #[test]
     fn violation_does_not_reveal_the_text() {
         let message = find_text_violation(&telegram(), find_field(&telegram(), "message"), "380501234567")
-            .map(|v| format!("{v} {v:?}"));
+            .map(|violation| format!("{violation} {violation:?}"));
         assert!(message.is_some_and(|message| !message.contains("0501234567")));
     }
 

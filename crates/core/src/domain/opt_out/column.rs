@@ -34,7 +34,7 @@ pub fn is_date(value: &str) -> bool {
     classify_date(value.trim()) == Some(DateCell::Given)
 }
 
-/// Words of headers that name messages.
+/// Words in headers that stand for messages.
 const MESSAGES: &[&str] = &[
     "sms",
     "mms",
@@ -74,7 +74,7 @@ const MESSAGES: &[&str] = &[
     "рекламы",
 ];
 
-/// Words of headers that add nothing to their meaning.
+/// Words that do not change the meaning of a header.
 const FILLER: &[&str] = &[
     "is",
     "has",
@@ -115,7 +115,7 @@ const FILLER: &[&str] = &[
     "получение",
 ];
 
-/// Headers of opt-outs without the words above, in lower case.
+/// Headers of opt-outs, in lower case. A header matches as a whole, or without words of [`MESSAGES`] and [`FILLER`].
 const OPT_OUT: &[&str] = &[
     "opt out",
     "optout",
@@ -190,7 +190,7 @@ const OPT_OUT: &[&str] = &[
 /// Headers of opt-outs if they also contain a word of [`MESSAGES`]: `do_not_sms`.
 const OPT_OUT_OF_MESSAGES: &[&str] = &["do not", "dont", "відмова", "отказ"];
 
-/// Headers of consents without the words above, in lower case.
+/// Headers of consents, in lower case. A header matches as a whole, or without words of [`MESSAGES`] and [`FILLER`].
 const CONSENT: &[&str] = &[
     "consent",
     "opt in",
@@ -255,13 +255,14 @@ const STATUS: &[&str] = &[
     "статус подписки",
 ];
 
-/// Values that mean yes or no.
+/// Values that mean yes.
 const YES: &[&str] =
     &["yes", "y", "true", "t", "on", "1", "1.0", "+", "x", "✓", "✔", "☑", "так", "да", "істина", "истина"];
+/// Values that mean no.
 const NO: &[&str] = &["no", "n", "false", "f", "off", "0", "0.0", "ні", "нет", "хибність", "ложь"];
 
-/// Values that mean an opt-out or a subscription.
-const OUT: &[&str] = &[
+/// Values that mean an opt-out.
+const OPTED_OUT: &[&str] = &[
     "unsubscribed",
     "unsubscribe",
     "opted out",
@@ -302,7 +303,8 @@ const OUT: &[&str] = &[
     "черный список",
     "в черном списке",
 ];
-const IN: &[&str] = &[
+/// Values that mean a subscription.
+const SUBSCRIBED: &[&str] = &[
     "subscribed",
     "subscriber",
     "opted in",
@@ -329,7 +331,7 @@ const IN: &[&str] = &[
     "активная",
 ];
 
-/// Values that mean a withdrawn or a given consent.
+/// Values that mean a withdrawn or refused consent.
 const WITHDRAWN: &[&str] = &[
     "withdrawn",
     "revoked",
@@ -349,23 +351,26 @@ const WITHDRAWN: &[&str] = &[
     "отказался",
     "отказалась",
 ];
+/// Values that mean a given consent.
 const GIVEN: &[&str] = &["given", "granted", "accepted", "надано", "надана", "дано", "дана", "есть", "є"];
 
-/// The minimum number of digits in a date, and in a number of seconds since 1970.
+/// The minimum number of digits in a date.
 const DATE_DIGITS: usize = 6;
+/// The minimum number of digits in a number of seconds since 1970.
 const TIMESTAMP_DIGITS: usize = 9;
 
 impl OptOutColumn {
     /// The kind of record in the column with this header; `None` if the column does not record opt-outs.
     pub fn from_header(header: &str) -> Option<Self> {
         let words = split_words(header.split(['(', '[']).next().unwrap_or_default());
-        let all = words.join(" ");
+        let whole_header = words.join(" ");
         let mentions_messages = words.iter().any(|word| MESSAGES.contains(&word.as_str()));
         let is_filler = |word: &&String| MESSAGES.contains(&word.as_str()) || FILLER.contains(&word.as_str());
         let core: Vec<&str> = words.iter().filter(|word| !is_filler(word)).map(String::as_str).collect();
         let without_status: Vec<&str> =
             core.iter().copied().filter(|word| !matches!(*word, "status" | "статус")).collect();
-        [all, core.join(" "), without_status.join(" ")]
+        // The whole header, then the header without fillers, then also without the word `status`.
+        [whole_header, core.join(" "), without_status.join(" ")]
             .iter()
             .find_map(|phrase| Self::from_phrase(phrase, mentions_messages))
     }
@@ -392,10 +397,12 @@ impl OptOutColumn {
         let (opted_out, reachable) = match self {
             Self::OptOut => {
                 let is_blank = value.is_empty() || date == Some(DateCell::Zero);
-                (is_in(&[YES, OUT]) || date == Some(DateCell::Given), is_blank || is_in(&[NO, IN]))
+                (is_in(&[YES, OPTED_OUT]) || date == Some(DateCell::Given), is_blank || is_in(&[NO, SUBSCRIBED]))
             }
-            Self::Consent => (is_in(&[NO, OUT, WITHDRAWN]), is_in(&[YES, IN, GIVEN]) || date == Some(DateCell::Given)),
-            Self::Status => (is_in(&[OUT]), is_in(&[IN])),
+            Self::Consent => {
+                (is_in(&[NO, OPTED_OUT, WITHDRAWN]), is_in(&[YES, SUBSCRIBED, GIVEN]) || date == Some(DateCell::Given))
+            }
+            Self::Status => (is_in(&[OPTED_OUT]), is_in(&[SUBSCRIBED])),
         };
         match (opted_out, reachable) {
             (true, _) => Some(OptOutState::OptedOut),
@@ -433,13 +440,14 @@ enum DateCell {
     Zero,
 }
 
+/// The kind of date in a cell. `None` if the cell is not a date or a time.
 fn classify_date(value: &str) -> Option<DateCell> {
     let digits = value.chars().filter(char::is_ascii_digit).count();
     let has_separator = value.contains(['-', '.', '/', ':']);
     let is_allowed = |character: char| character.is_ascii_digit() || "-./:, +TZtzAPMapm".contains(character);
-    let long_enough = digits >= if has_separator { DATE_DIGITS } else { TIMESTAMP_DIGITS };
+    let has_enough_digits = digits >= if has_separator { DATE_DIGITS } else { TIMESTAMP_DIGITS };
     let is_date =
-        long_enough && value.starts_with(|first: char| first.is_ascii_digit()) && value.chars().all(is_allowed);
+        has_enough_digits && value.starts_with(|first: char| first.is_ascii_digit()) && value.chars().all(is_allowed);
     let is_zero = || value.chars().filter(char::is_ascii_digit).all(|digit| digit == '0');
     is_date.then(|| if is_zero() { DateCell::Zero } else { DateCell::Given })
 }

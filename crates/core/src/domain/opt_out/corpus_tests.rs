@@ -26,7 +26,7 @@ fn load_corpus() -> Vec<LabelledReply> {
     let labelled = records.flat_map(|record| {
         let purposes = match &record[1] {
             "any" => vec![Purpose::Marketing, Purpose::Service],
-            one => vec![Purpose::from_name(one).expect("a purpose")],
+            purpose => vec![Purpose::from_name(purpose).expect("a purpose")],
         };
         let [reply, label, set] = [0, 2, 4].map(|column| record[column].to_owned());
         let with_purpose =
@@ -74,7 +74,7 @@ fn clear_opt_outs_are_recognized_for_every_purpose() {
     }
 }
 
-/// The number of replies in a set with a label, and those of them that meet a condition.
+/// The number of replies in a set with a label, and the ones that meet a condition.
 fn filter_replies<'c>(
     corpus: &'c [LabelledReply],
     set: &str,

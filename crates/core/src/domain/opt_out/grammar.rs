@@ -41,7 +41,7 @@ pub(super) struct PhraseTable {
     pub(super) exceptions: &'static [&'static str],
     /// One-word opt-outs that are recognized with one typing error.
     pub(super) misspelt: &'static str,
-    /// Words that look like such an error but are not.
+    /// Words that look like a misspelt opt-out but are not.
     pub(super) near_misses: &'static str,
     /// Phrases that, anywhere in a reply, require a person to read the reply.
     pub(super) review: &'static [&'static str],
@@ -187,6 +187,7 @@ impl Grammar {
             if let Some(phrase) = cover.find_first_phrase(self.clear_end, true) {
                 return ReplyVerdict::OptOut(phrase);
             }
+            // The last phrases are opt-outs only without words about the person, the sender or the messages.
             let beside_words = cover.find_first_phrase(self.beside_words_end, true);
             if let Some(phrase) = beside_words.or_else(|| cover.find_first_phrase(self.phrases.len(), false)) {
                 return ReplyVerdict::MarketingOptOut(phrase);
@@ -264,10 +265,12 @@ impl Grammar {
     /// The words in `words` that match a phrase, spelled as in the tables.
     fn format_phrase(&self, phrase: &Phrase, words: &[WordId]) -> String {
         let mut rest = words.iter();
-        let found = phrase.0.iter().filter_map(|alternatives| rest.find(|word| alternatives.contains(word)));
-        found.map(|word| self.spellings[usize::from(*word)].as_str()).collect::<Vec<_>>().join(" ")
+        let matching_words = phrase.0.iter().filter_map(|alternatives| rest.find(|word| alternatives.contains(word)));
+        matching_words.map(|word| self.spellings[usize::from(*word)].as_str()).collect::<Vec<_>>().join(" ")
     }
 
+    /// Whether a word can be ignored next to or within a phrase. With `skip_about`, this includes words about the
+    /// person, the sender and the messages.
     fn is_skipped(&self, word: WordId, skip_about: bool) -> bool {
         word == BREAK || self.polite.contains(&word) || skip_about && self.about.contains(&word)
     }
@@ -290,8 +293,8 @@ impl PhraseCover<'_> {
         let mut with_phrase: Vec<Option<(usize, usize)>> = vec![None; words.len() + 1];
         plain[0] = true;
         for index in 0..words.len() {
-            let (covered, found) = (plain[index], with_phrase[index]);
-            if !covered && found.is_none() {
+            let (covered, first_phrase) = (plain[index], with_phrase[index]);
+            if !covered && first_phrase.is_none() {
                 continue;
             }
             let neutral =
@@ -302,11 +305,11 @@ impl PhraseCover<'_> {
             }
             for end in iter_set_bits(skipped) {
                 plain[end] |= covered;
-                with_phrase[end] = with_phrase[end].or(found);
+                with_phrase[end] = with_phrase[end].or(first_phrase);
             }
             for (number, phrase) in grammar.phrases[..phrase_count].iter().enumerate() {
                 for end in iter_set_bits(grammar.find_phrase_ends(phrase, words, index, skip_about)) {
-                    with_phrase[end] = with_phrase[end].or(found).or(Some((number, index)));
+                    with_phrase[end] = with_phrase[end].or(first_phrase).or(Some((number, index)));
                 }
             }
         }
@@ -341,6 +344,7 @@ struct WordTable {
 impl Default for WordTable {
     fn default() -> Self {
         let ids = [(",", BREAK), ("?", QUESTION)].map(|(sign, id)| (sign.to_owned(), id));
+        // The numbers `BREAK`, `QUESTION` and `UNKNOWN` have no spelling.
         Self { ids: ids.into_iter().collect(), spellings: vec![String::new(); 3] }
     }
 }
@@ -358,6 +362,7 @@ impl WordTable {
         id
     }
 
+    /// Parses a phrase of a table and numbers its words; `{name}` becomes all words of the class.
     fn parse_phrase(&mut self, text: &str, classes: &[(&str, &str)]) -> Phrase {
         let mut words = Vec::new();
         for part in text.split_whitespace() {
@@ -440,7 +445,10 @@ pub(super) fn normalize_table_word(word: &str) -> String {
 
 /// Joins three or more separate letters into a word, if `is_word` accepts the word.
 fn join_letters(tokens: Vec<ReplyToken>, is_word: impl Fn(&str) -> bool) -> Vec<ReplyToken> {
-    let is_letter = |token: &ReplyToken| matches!(token, ReplyToken::Word(word) if word.chars().count() == 1 && word.chars().all(char::is_alphabetic));
+    let is_letter = |token: &ReplyToken| match token {
+        ReplyToken::Word(word) => word.chars().count() == 1 && word.chars().all(char::is_alphabetic),
+        ReplyToken::Break | ReplyToken::Question => false,
+    };
     let (mut joined, mut rest) = (Vec::new(), tokens.as_slice());
     while let Some(first) = rest.first() {
         let mut end =

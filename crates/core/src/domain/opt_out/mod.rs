@@ -1,7 +1,7 @@
 //! Opt-outs and opt-ins in replies of recipients. This module does no I/O.
 //!
-//! A built-in opt-out phrase counts only if the rest of the reply is politeness or words about the messages: "Please
-//! stop sending me sms" opts out, "stop by tomorrow" does not. A person must read replies that only look like an
+//! A built-in opt-out phrase counts only if the rest of the reply is politeness or words about the messages. "Please
+//! stop sending me sms" opts out, but "stop by tomorrow" does not. A person must read replies that only look like an
 //! opt-out. An opt-in counts only if it is the whole reply.
 
 mod column;
@@ -26,7 +26,7 @@ const OPT_IN_WORDS: [&str; 6] = ["START", "UNSTOP", "ПОЧАТИ", "ПІДПИ�
 /// A word or phrase as configured, and its words in the form in which they are compared.
 type ComparedWord = (String, Vec<String>);
 
-/// The known opt-outs and opt-ins: the built-in ones and those that the operator configured.
+/// The known opt-outs and opt-ins, both built-in and configured by the operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OptOutWords {
     /// The configured words that opt out.
@@ -198,14 +198,14 @@ mod tests {
     #[test]
     fn ambiguous_cancel_words_do_not_opt_out_of_service_messages() {
         let words = OptOutWords::default();
-        let read = |reply, purpose| words.classify_reply(reply, purpose);
+        let classify = |reply, purpose| words.classify_reply(reply, purpose);
         for (reply, phrase) in [("Cancel", "CANCEL"), ("відміна", "ВІДМІНА"), ("END", "END"), ("CANCELLA", "CANCELLA")]
         {
-            assert_eq!(read(reply, Purpose::Marketing), ReplyReading::OptOut(phrase.into()));
-            assert_eq!(read(reply, Purpose::Service), ReplyReading::Unclear);
+            assert_eq!(classify(reply, Purpose::Marketing), ReplyReading::OptOut(phrase.into()));
+            assert_eq!(classify(reply, Purpose::Service), ReplyReading::Unclear);
         }
-        assert_eq!(read("Скасувати", Purpose::Marketing), ReplyReading::Unclear);
-        assert_eq!(read("stop", Purpose::Service), ReplyReading::OptOut("STOP".into()));
+        assert_eq!(classify("Скасувати", Purpose::Marketing), ReplyReading::Unclear);
+        assert_eq!(classify("stop", Purpose::Service), ReplyReading::OptOut("STOP".into()));
     }
 
     #[test]
@@ -213,8 +213,8 @@ mod tests {
         let words = OptOutWords::default().with_words(["від'єднати".to_owned()]);
         for reply in ["від'єднати", "Від’єднати", "відʼєднати", "від`єднати!", "відєднати мене"]
         {
-            let read = words.classify_reply(reply, Purpose::Service);
-            assert_eq!(read, ReplyReading::OptOut("від'єднати".into()), "{reply}");
+            let reading = words.classify_reply(reply, Purpose::Service);
+            assert_eq!(reading, ReplyReading::OptOut("від'єднати".into()), "{reply}");
         }
         assert_eq!(OptOutWords::count_words("don't ' stop"), 2);
     }
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn opt_in_must_be_the_whole_reply() {
         let words = OptOutWords::default().with_opt_in_words(["Хочу знову".to_owned(), " … ".to_owned()]);
-        let read = |reply| words.classify_reply(reply, Purpose::Marketing);
+        let classify = |reply| words.classify_reply(reply, Purpose::Marketing);
         for (reply, word) in [
             ("START", "START"),
             (" start! ", "START"),
@@ -231,13 +231,13 @@ mod tests {
             ("подписаться", "ПОДПИСАТЬСЯ"),
             ("хочу, знову", "Хочу знову"),
         ] {
-            assert_eq!(read(reply), ReplyReading::OptIn(word.into()), "{reply}");
+            assert_eq!(classify(reply), ReplyReading::OptIn(word.into()), "{reply}");
         }
         for reply in ["start tomorrow?", "Please do not start", "когда начать", "", "хочу", "STOP START", "RESTART"]
         {
-            assert!(!matches!(read(reply), ReplyReading::OptIn(_)), "{reply}");
+            assert!(!matches!(classify(reply), ReplyReading::OptIn(_)), "{reply}");
         }
-        assert_eq!(read("stop"), ReplyReading::OptOut("STOP".into()));
+        assert_eq!(classify("stop"), ReplyReading::OptOut("STOP".into()));
     }
 
     #[test]

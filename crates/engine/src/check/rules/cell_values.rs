@@ -121,8 +121,8 @@ pub(super) fn report_leading_apostrophe(column: &str, example: &str, rows: &str)
     Finding::new(&LEADING_APOSTROPHE, message).help("remove the apostrophes from the column, or they will be sent")
 }
 
-/// Whether a cell is a number or a code after an apostrophe. A short year or decade, such as
-/// `'90` or `'90s`, is not a code.
+/// Whether a cell is a number or a code after an apostrophe. A short year or decade, such as `'90` or `'90s`, is not a
+/// code.
 pub(in crate::check) fn is_code_after_apostrophe(cell: &str) -> bool {
     let Some(code) = cell.strip_prefix('\'') else { return false };
     let is_code = |byte: u8| byte.is_ascii_digit() || byte.is_ascii_uppercase() || b"+-./= ".contains(&byte);
@@ -157,7 +157,7 @@ pub(in crate::check) fn find_database_value(cell: &str) -> Option<DatabaseValue>
 
 fn is_date_at_midnight(cell: &str) -> bool {
     let Some((day, time)) = cell.split_once([' ', 'T']) else { return false };
-    let is_day = day.len() == 10
+    let is_day = day.len() == "2031-12-05".len()
         && day
             .bytes()
             .enumerate()
@@ -220,7 +220,7 @@ pub(in crate::check) fn has_empty_greeting(message: &str) -> bool {
     }
     bytes
         .windows(3)
-        .any(|three| three[0] == b' ' && matches!(three[1], b',' | b'!' | b';') && !three[2].is_ascii_punctuation())
+        .any(|window| window[0] == b' ' && matches!(window[1], b',' | b'!' | b';') && !window[2].is_ascii_punctuation())
         || matches!(bytes, [.., b' ', b',' | b'!' | b'.' | b';'])
 }
 

@@ -134,7 +134,7 @@ fn is_unusual_ascii_control(c: char) -> bool {
     c.is_ascii_control() && !matches!(c, '\t' | '\n' | '\r')
 }
 
-/// Whether this is a control character outside ASCII, which nobody types.
+/// Whether this is a control character outside ASCII, which people do not type.
 fn is_c1_control(c: char) -> bool {
     ('\u{80}'..='\u{9f}').contains(&c)
 }
@@ -172,17 +172,18 @@ fn find_lost_letters(text: &str) -> Option<Range<usize>> {
         marks.len() >= 2 && marks.bytes().all(|byte| byte == b'?' || byte == b'-' || byte == b'\'')
     };
     let words = || text.split_whitespace();
-    let lost = words().filter(|word| is_lost(word)).count();
+    let lost_words = words().filter(|word| is_lost(word)).count();
     let has_letters = text.contains(char::is_alphabetic);
     let first = words().next()?;
     // `Really ???` is a question; `??? Smith` has lost a name.
-    let leads = is_lost(first) && first.matches('?').count() >= 3;
+    let starts_with_lost_word = is_lost(first) && first.matches('?').count() >= 3;
     let is_damaged = if has_letters {
-        leads || lost >= 2 && words().any(|word| word.matches('?').count() >= 3 && is_lost(word))
+        starts_with_lost_word || lost_words >= 2 && words().any(|word| word.matches('?').count() >= 3 && is_lost(word))
     } else {
-        lost > 0
+        lost_words > 0
     };
     let word = words().find(|word| is_lost(word)).filter(|_| is_damaged)?;
+    // The word is a slice of the text.
     let start = word.as_ptr() as usize - text.as_ptr() as usize;
     Some(start..start + word.len())
 }
@@ -252,13 +253,15 @@ fn is_common_char(c: char) -> bool {
 
 /// The HTML entities of a text.
 pub(super) fn find_html_entities(text: &str) -> Vec<Range<usize>> {
+    /// The maximum number of bytes after the ampersand.
+    const MAX_ENTITY_BYTES: usize = 8;
     const NAMES: [&str; 17] = [
         "amp", "apos", "bull", "copy", "euro", "gt", "hellip", "laquo", "ldquo", "lt", "mdash", "nbsp", "ndash",
         "quot", "raquo", "rdquo", "rsquo",
     ];
     let find_entity = |(start, _): (usize, &str)| {
         let rest = &text[start + 1..];
-        let length = rest.bytes().take(8).position(|byte| byte == b';')?;
+        let length = rest.bytes().take(MAX_ENTITY_BYTES).position(|byte| byte == b';')?;
         let name = &rest[..length];
         let digits =
             name.strip_prefix('#').map(|digits| digits.strip_prefix(['x', 'X']).map_or((digits, 10), |hex| (hex, 16)));
@@ -281,7 +284,7 @@ pub(super) fn decode_entity(entity: &str) -> Option<String> {
         };
         return code.ok().and_then(char::from_u32).map(String::from);
     }
-    let typed = match name {
+    let replacement = match name {
         "amp" => "&",
         "apos" | "rsquo" => "'",
         "quot" | "ldquo" | "rdquo" => "\"",
@@ -295,7 +298,7 @@ pub(super) fn decode_entity(entity: &str) -> Option<String> {
         "hellip" => "...",
         _ => return None,
     };
-    Some(typed.to_owned())
+    Some(replacement.to_owned())
 }
 
 /// The HTML tags of a text, such as `<br>` and `</b>`.
@@ -316,7 +319,7 @@ pub(super) fn find_html_tags(text: &str) -> Vec<Range<usize>> {
 
 /// URL-escaped line breaks and spaces outside an address.
 pub(super) fn find_url_escapes(text: &str) -> Vec<Range<usize>> {
-    let escape = |(start, _): (usize, &str)| {
+    let find_escape = |(start, _): (usize, &str)| {
         let escape = text.get(start..start + 3).filter(|escape| is_escaped_whitespace(escape))?;
         let word = &text[find_word(text, start).start..start];
         // `5%20` might be a discount. A word with a slash, `?` or `=` before the percent sign is an address.
@@ -324,7 +327,7 @@ pub(super) fn find_url_escapes(text: &str) -> Vec<Range<usize>> {
         let is_percentage = escape == "%20" && word.ends_with(|c: char| c.is_ascii_digit());
         (!is_address && !is_percentage).then(|| start..start + escape.len())
     };
-    text.match_indices('%').filter_map(escape).collect()
+    text.match_indices('%').filter_map(find_escape).collect()
 }
 
 /// Whether three characters are a URL-escaped line break or space.
@@ -336,8 +339,9 @@ pub(super) fn is_escaped_whitespace(escape: &str) -> bool {
 ///
 /// The address can be a template tag, which is replaced by `x` in `masked` and readable in `source`.
 pub(super) fn find_markdown(masked: &str, source: &str) -> Vec<Range<usize>> {
-    let mut found: Vec<Range<usize>> = ["**", "__"].into_iter().flat_map(|marks| find_between(masked, marks)).collect();
-    found.extend(masked.match_indices("](").filter_map(|(middle, _)| {
+    let mut ranges: Vec<Range<usize>> =
+        ["**", "__"].into_iter().flat_map(|marks| find_between(masked, marks)).collect();
+    ranges.extend(masked.match_indices("](").filter_map(|(middle, _)| {
         let start =
             masked[..middle].rfind(['[', '\n']).filter(|&at| masked[at..].starts_with('[') && at + 1 < middle)?;
         let address = middle + 2..middle + 2 + masked[middle + 2..].find(')')?;
@@ -347,28 +351,29 @@ pub(super) fn find_markdown(masked: &str, source: &str) -> Vec<Range<usize>> {
             || source[address.start..].starts_with("{{");
         (is_address && !masked_address.contains(char::is_whitespace)).then(|| start..address.end + 1)
     }));
-    found.sort_by_key(|range| range.start);
-    found
+    ranges.sort_by_key(|range| range.start);
+    ranges
 }
 
 /// The words between two double marks such as `**`, including the marks.
 fn find_between(text: &str, marks: &str) -> Vec<Range<usize>> {
     let mark = &marks[..1];
     let continues = |c: char| c.is_alphanumeric() || mark.contains(c);
-    let (mut found, mut from) = (Vec::new(), 0);
+    let (mut ranges, mut from) = (Vec::new(), 0);
     while let Some(start) = text[from..].find(marks).map(|at| from + at) {
-        let rest = &text[start + 2..];
+        let rest = &text[start + marks.len()..];
         let Some(length) = rest.find(marks) else { break };
-        let (inner, after) = (&rest[..length], &rest[length + 2..]);
+        let (inner, after) = (&rest[..length], &rest[length + marks.len()..]);
         let opens =
             !text[..start].ends_with(continues) && inner.starts_with(|c: char| !c.is_whitespace() && !mark.contains(c));
         let closes = inner.ends_with(|c: char| !c.is_whitespace()) && !after.starts_with(continues);
         let is_word = inner.contains(|c: char| c.is_alphabetic() || c == '%') && !inner.contains('\n');
         let is_marked = opens && closes && is_word;
-        found.extend(is_marked.then(|| start..start + length + 4));
-        from = if is_marked { start + length + 4 } else { start + 2 };
+        let end = start + length + 2 * marks.len();
+        ranges.extend(is_marked.then_some(start..end));
+        from = if is_marked { end } else { start + marks.len() };
     }
-    found
+    ranges
 }
 
 /// Finds a line break written as the two characters `\n`, which would be sent literally.
@@ -387,13 +392,13 @@ pub(super) fn find_escaped_line_break(text: &str) -> Option<Range<usize>> {
 /// Finds the first occurrence of each kind of damage in a text.
 pub(super) fn check_damaged_text(text: &NamedTemplate) -> Vec<TextProblem> {
     let mut reported = Vec::new();
-    let found = constant_parts(text).filter_map(|(part, at)| {
+    let first_damages = constant_parts(text).filter_map(|(part, part_span)| {
         let (damage, word) = find_damage(part)?;
         if reported.contains(&damage) {
             return None;
         }
         reported.push(damage);
-        Some((damage, at.start + word.start..at.start + word.end))
+        Some((damage, part_span.start + word.start..part_span.start + word.end))
     });
     let report_damage = |(damage, span)| match damage {
         TextDamage::LostLetters => Some(report_lost_letters_in_text(text, span)),
@@ -401,7 +406,7 @@ pub(super) fn check_damaged_text(text: &NamedTemplate) -> Vec<TextProblem> {
         TextDamage::MisreadEncoding => Some(report_misread_encoding_in_text(text, span)),
         TextDamage::HtmlEntity => markup::check_html_entities(text),
     };
-    found.filter_map(report_damage).collect()
+    first_damages.filter_map(report_damage).collect()
 }
 
 /// A finding about damage in the cells of a column.
@@ -429,8 +434,8 @@ pub(super) fn report_control_character(column: &str, example: &str, rows: &str) 
 
 /// Formats the code point of the first control character in a word, because the character cannot be displayed.
 fn format_code_point(word: &str) -> String {
-    let found = word.chars().find(|c| c.is_control());
-    found.map(|c| format!(": U+{:04X}", u32::from(c))).unwrap_or_default()
+    let control = word.chars().find(|c| c.is_control());
+    control.map(|c| format!(": U+{:04X}", u32::from(c))).unwrap_or_default()
 }
 
 /// Reports lost letters in the constant part of a text.

@@ -147,20 +147,22 @@ pub(super) fn check_filter_arguments(text: &NamedTemplate) -> Vec<TextProblem> {
 
 fn check_filter_call(text: &NamedTemplate, call: &FilterCall) -> Vec<TextProblem> {
     let FilterCall { name, span, arguments, required, optional } = call;
-    let known = || required.iter().chain(*optional).copied();
+    let accepted = || required.iter().chain(*optional).copied();
     let mut problems = Vec::new();
     let mut misspelt = Vec::new();
-    for (argument, at) in arguments.iter().filter(|(argument, _)| !known().any(|known| known == argument)) {
-        let near =
-            did_you_mean(argument, known()).or_else(|| known().find(|known| known.starts_with(argument.as_str())));
-        misspelt.extend(near);
-        let help = match near {
-            Some(near) => format!("did you mean `{near}`?"),
-            None if known().next().is_none() => format!("remove it: `{name}` takes no arguments"),
-            None => format!("use an argument that `{name}` accepts: {}", join_names(known())),
+    for (argument, argument_span) in
+        arguments.iter().filter(|(argument, _)| !accepted().any(|accepted| accepted == argument))
+    {
+        let suggestion = did_you_mean(argument, accepted())
+            .or_else(|| accepted().find(|accepted| accepted.starts_with(argument.as_str())));
+        misspelt.extend(suggestion);
+        let help = match suggestion {
+            Some(suggestion) => format!("did you mean `{suggestion}`?"),
+            None if accepted().next().is_none() => format!("remove it: `{name}` takes no arguments"),
+            None => format!("use an argument that `{name}` accepts: {}", join_names(accepted())),
         };
         let message = format!("the filter `{name}` has no argument `{argument}`");
-        problems.push(problem_at(text, at.clone(), &FILTER_ARGUMENT, message, &help));
+        problems.push(problem_at(text, argument_span.clone(), &FILTER_ARGUMENT, message, &help));
     }
     let has_argument = |required: &str| arguments.iter().any(|(argument, _)| argument == required);
     let missing: Vec<&str> =
@@ -281,7 +283,7 @@ mod tests {
         }
     }
 
-    fn find_pairs(texts: &[&str], constants: &[&str], variant_constants: &[&str]) -> Vec<(String, String)> {
+    fn find_suggestions(texts: &[&str], constants: &[&str], variant_constants: &[&str]) -> Vec<(String, String)> {
         let texts: Vec<NamedTemplate> =
             texts.iter().map(|source| NamedTemplate { name: "t".into(), source: (*source).into() }).collect();
         let mut load = |name: &str| (name == "part.txt").then(|| "{{ offer }}".to_owned());
@@ -294,7 +296,7 @@ mod tests {
 
     #[test]
     fn misspelt_constant_is_found_with_the_intended_name() {
-        let misspelt = find_pairs(&["{{ greeting }}, {{ name }}"], &["greeting"], &["greting"]);
+        let misspelt = find_suggestions(&["{{ greeting }}, {{ name }}"], &["greeting"], &["greting"]);
         assert_eq!(misspelt, [("greting".to_owned(), "greeting".to_owned())]);
     }
 
@@ -308,7 +310,7 @@ mod tests {
             (&["{{ link_a }}"], &["link_a"], &["link_a", "link_b"]),
         ];
         for (texts, constants, variant_constants) in fine {
-            assert_eq!(find_pairs(texts, constants, variant_constants), [], "{texts:?}");
+            assert_eq!(find_suggestions(texts, constants, variant_constants), [], "{texts:?}");
         }
     }
 }

@@ -57,12 +57,12 @@ define_rules! {
 
 /// Reports malformed links in the constant parts of a text.
 pub(super) fn check_broken_links(text: &NamedTemplate) -> Vec<TextProblem> {
-    let spans = constant_parts(text).flat_map(|(part, at)| {
-        let found = find_broken_links(part).into_iter();
-        let has_more_text = part.len() + at.start < text.source.len();
+    let spans = constant_parts(text).flat_map(|(part, part_span)| {
+        let links = find_broken_links(part).into_iter();
+        let has_more_text = part.len() + part_span.start < text.source.len();
         // A template tag can follow the last `//`.
-        let found = found.filter(move |span| !(has_more_text && span.end == part.len() && part.ends_with("://")));
-        found.map(move |span| at.start + span.start..at.start + span.end)
+        let links = links.filter(move |span| !(has_more_text && span.end == part.len() && part.ends_with("://")));
+        links.map(move |span| part_span.start + span.start..part_span.start + span.end)
     });
     let report_link = |span: Range<usize>| {
         let broken = text.source[span.clone()].trim_end();
@@ -82,8 +82,9 @@ fn repair_link(broken: &str) -> String {
     format!("https://{address}")
 }
 
+/// The spans of links with a typo at the beginning, such as `htps://` or `https:/`.
 fn find_broken_links(text: &str) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
+    let mut broken_links = Vec::new();
     for (start, _) in text.match_indices("//") {
         let before = &text[..start];
         // `https: //a` has an extra space.
@@ -95,6 +96,7 @@ fn find_broken_links(text: &str) -> Vec<Range<usize>> {
         }
         let scheme = &before[word_start..];
         let letters: String = scheme.chars().filter(char::is_ascii_alphabetic).collect::<String>().to_ascii_lowercase();
+        // At most two typos are tolerated.
         let is_misspelled_https =
             scheme.len() <= 9 && strsim::damerau_levenshtein(&letters, "https") <= 2 && letters.contains('t');
         let is_correct = ["http:", "https:"]
@@ -102,17 +104,17 @@ fn find_broken_links(text: &str) -> Vec<Range<usize>> {
             .any(|correct| scheme.trim_start_matches(|c: char| !c.is_alphanumeric()).eq_ignore_ascii_case(correct));
         let has_space_after = text[start + 2..].starts_with(char::is_whitespace);
         if is_misspelled_https && (!is_correct || has_space_after) {
-            found.push(word_start..find_link_end(text, start + 2));
+            broken_links.push(word_start..find_link_end(text, start + 2));
         }
     }
     for (start, _) in text.to_ascii_lowercase().match_indices("http") {
         let rest = text[start + 4..].strip_prefix(['s', 'S']).unwrap_or(&text[start + 4..]);
         let has_one_slash = rest.starts_with(":/") && !rest.starts_with("://");
         if has_one_slash || rest.starts_with(":\\") || rest.starts_with(";/") && !rest.starts_with(";//") {
-            found.push(start..find_link_end(text, start));
+            broken_links.push(start..find_link_end(text, start));
         }
     }
-    found
+    broken_links
 }
 
 fn find_link_end(text: &str, from: usize) -> usize {
@@ -124,14 +126,16 @@ const INSECURE_PREFIXES: [&str; 2] = ["http://", "www."];
 
 /// Reports insecure links in the constant parts of a text.
 pub(super) fn check_insecure_links(text: &NamedTemplate) -> Vec<TextProblem> {
-    let parts = constant_parts(text).flat_map(|(part, at)| {
+    let parts = constant_parts(text).flat_map(|(part, part_span)| {
         let lower = part.to_ascii_lowercase();
-        let found = INSECURE_PREFIXES.iter().flat_map(|beginning| {
+        let link_starts = INSECURE_PREFIXES.iter().flat_map(|beginning| {
             let starts =
                 lower.match_indices(beginning).map(|(start, _)| start).filter(|start| is_word_start(part, *start));
             starts.collect::<Vec<_>>()
         });
-        found.map(|start| at.start + start..at.start + start + link_length(&part[start..])).collect::<Vec<_>>()
+        link_starts
+            .map(|start| part_span.start + start..part_span.start + start + link_length(&part[start..]))
+            .collect::<Vec<_>>()
     });
     let mut spans: Vec<_> = parts.collect();
     spans.sort_by_key(|span| span.start);
@@ -151,9 +155,9 @@ pub(super) fn report_insecure_link(column: &str, rows: &str) -> Finding {
 
 /// Whether a cell is an insecure link.
 pub(in crate::check) fn is_insecure_link(cell: &str) -> bool {
-    let begins =
+    let has_prefix =
         |beginning: &&str| cell.get(..beginning.len()).is_some_and(|start| start.eq_ignore_ascii_case(beginning));
-    INSECURE_PREFIXES.iter().any(begins)
+    INSECURE_PREFIXES.iter().any(has_prefix)
 }
 
 fn is_word_start(text: &str, at: usize) -> bool {
@@ -185,9 +189,9 @@ pub(super) fn check_example_links(campaign: &Campaign, profile: &Profile) -> Opt
     let mut hosts: Vec<String> = Vec::new();
     let mut first = None;
     for text in texts.iter().filter(|text| !NamedTemplate::is_placeholder(&text.name)) {
-        for (part, at) in constant_parts(text) {
+        for (part, part_span) in constant_parts(text) {
             for (start, host) in find_example_hosts(part) {
-                first.get_or_insert((text, at.start + start..at.start + start + host.len()));
+                first.get_or_insert((text, part_span.start + start..part_span.start + start + host.len()));
                 if !hosts.iter().any(|known| known.eq_ignore_ascii_case(host)) {
                     hosts.push(host.to_owned());
                 }
@@ -208,19 +212,19 @@ pub(super) fn check_example_links(campaign: &Campaign, profile: &Profile) -> Opt
 fn find_example_hosts(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let is_host_char = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
     let words = text.split_inclusive(move |c| !is_host_char(c));
-    let placed = words.scan(0, move |next, word| {
+    let words_with_offsets = words.scan(0, move |next, word| {
         let start = *next;
         *next += word.len();
         // Excludes the separator and the full stop that ends a sentence.
         Some((start, word.trim_end_matches(|c| c == '.' || !is_host_char(c))))
     });
-    placed.filter(|(start, word)| {
+    words_with_offsets.filter(|(start, word)| {
         let is_link = text[..*start].ends_with("://") || is_subdomain(word, "example") || word.starts_with("www.");
         is_link && is_reserved_host(word)
     })
 }
 
-/// Whether a host is in a reserved domain, which nobody can register.
+/// Whether a host is in a reserved domain, which cannot be registered.
 fn is_reserved_host(host: &str) -> bool {
     let is_within = |domain: &&str| host.eq_ignore_ascii_case(domain) || is_subdomain(host, domain);
     RESERVED_TLDS.iter().any(|domain| is_subdomain(host, domain)) || RESERVED_DOMAINS.iter().any(is_within)

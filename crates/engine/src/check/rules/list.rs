@@ -48,7 +48,7 @@ define_rules! {
     }
 }
 
-/// A note on how the list is read; `format` describes this, for example "in the encoding Windows-1251".
+/// A note on how the list is read. `format` describes this, for example as `encoding Windows-1251`.
 pub fn list_format_note(list: &RecipientSource, format: &str) -> Finding {
     Finding::new(&LIST_FORM, format!("`{}` is read as follows: {format}", list))
 }
@@ -100,12 +100,12 @@ pub fn check_unknown_zones(survey: &Survey) -> Option<Finding> {
     let cell = |cell: &String| if cell.is_empty() { "empty".to_owned() } else { format!("`{cell}`") };
     let examples = examples.iter().map(cell).collect::<Vec<_>>().join(", ");
     // If there is only one example, its advice does not repeat the cell.
-    let advice = |cell: &&String| match survey.zones.examples.len() {
+    let format_advice = |cell: &&String| match survey.zones.examples.len() {
         1 => suggest_zone(cell),
         _ => format!("`{cell}`: {}", suggest_zone(cell)),
     };
     let advice: Vec<String> =
-        survey.zones.examples.iter().filter(|cell| !cell.is_empty()).map(|cell| advice(&cell)).collect();
+        survey.zones.examples.iter().filter(|cell| !cell.is_empty()).map(|cell| format_advice(&cell)).collect();
     (!unknown.is_empty()).then(|| {
         let rows = describe_first(unknown);
         let message = format!(

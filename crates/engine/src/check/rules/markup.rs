@@ -85,7 +85,7 @@ pub(super) fn check_html_entities(text: &NamedTemplate) -> Option<TextProblem> {
         None => "the character itself".to_owned(),
     };
     let help = |entities: &[&str]| match entities {
-        [one] => format!("write {}", describe_replacement(one)),
+        [entity] => format!("write {}", describe_replacement(entity)),
         several => {
             let replacements: Vec<String> =
                 several.iter().map(|entity| format!("{} for `{entity}`", describe_replacement(entity))).collect();
@@ -120,10 +120,10 @@ pub(super) fn check_html_tags(text: &NamedTemplate) -> Vec<TextProblem> {
 
 /// Reports Markdown in the constant parts of a text.
 pub(super) fn check_markdown(text: &NamedTemplate) -> Vec<TextProblem> {
-    let help = |found: &[&str]| {
-        let plain = found.iter().map(|found| match found.rsplit_once("](") {
-            Some((_, address)) if found.starts_with('[') => address.trim_end_matches(')'),
-            _ => found.trim_matches(['*', '_']),
+    let help = |fragments: &[&str]| {
+        let plain = fragments.iter().map(|fragment| match fragment.rsplit_once("](") {
+            Some((_, address)) if fragment.starts_with('[') => address.trim_end_matches(')'),
+            _ => fragment.trim_matches(['*', '_']),
         });
         format!("write {}", join_names(plain))
     };
@@ -155,8 +155,9 @@ fn has_plus_for_space(text: &str) -> bool {
 
 /// Finds the first `\n`, written as two characters, in the constant parts of a text.
 pub(super) fn check_escaped_line_breaks(text: &NamedTemplate) -> Vec<TextProblem> {
-    let first = constant_parts(text)
-        .find_map(|(part, at)| find_escaped_line_break(part).map(|found| at.start + found.start..at.start + found.end));
+    let first = constant_parts(text).find_map(|(part, span)| {
+        find_escaped_line_break(part).map(|escape| span.start + escape.start..span.start + escape.end)
+    });
     let problem = first.map(|span| {
         let message = format!("`{}` would be sent literally", &text.source[span.clone()]);
         let help = "use a real line break; in the campaign file, put the text after `|` or in double quotes";
@@ -180,14 +181,14 @@ mod tests {
             markup_finding(&text, spans, &RULE, |fragments| fragments.join(" ")).map(|problem| problem.message)
         };
         assert_eq!(message("ab", &[]), None);
-        let one = |end: usize| vec![Range { start: 0, end }];
-        assert_eq!(message("ab", &one(1)).as_deref(), Some("`a` would be sent literally"));
+        let span_to = |end: usize| vec![Range { start: 0, end }];
+        assert_eq!(message("ab", &span_to(1)).as_deref(), Some("`a` would be sent literally"));
         assert_eq!(message("aba", &[0..1, 1..2, 2..3]).as_deref(), Some("`a` and `b` would be sent literally"));
         let single_characters: Vec<Range<usize>> = (0..10).map(|at| at..at + 1).collect();
         assert!(
             message("abcdefghij", &single_characters).unwrap().ends_with("`h`, and 2 more, would be sent literally")
         );
         let long = format!("<{}>", "є".repeat(80));
-        assert!(message(&long, &one(long.len())).unwrap().contains("є…`"));
+        assert!(message(&long, &span_to(long.len())).unwrap().contains("є…`"));
     }
 }

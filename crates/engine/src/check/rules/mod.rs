@@ -222,11 +222,11 @@ fn read_included_texts<'t>(
     load: &mut dyn FnMut(&str) -> Option<String>,
 ) -> Vec<Option<NamedTemplate>> {
     let (mut names, mut included) = (BTreeSet::new(), Vec::new());
-    let mut left: Vec<String> = texts.flat_map(|text| find_mentions(text).texts).collect();
-    while let Some(name) = left.pop() {
+    let mut remaining: Vec<String> = texts.flat_map(|text| find_mentions(text).texts).collect();
+    while let Some(name) = remaining.pop() {
         if names.insert(name.clone()) {
             let text = load(&name).map(|source| NamedTemplate { name, source });
-            left.extend(text.iter().flat_map(|text| find_mentions(text).texts));
+            remaining.extend(text.iter().flat_map(|text| find_mentions(text).texts));
             included.push(text);
         }
     }

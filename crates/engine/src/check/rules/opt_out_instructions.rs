@@ -88,9 +88,9 @@ fn tells_how_to_opt_out(text: &NamedTemplate, vars: &[(String, String)]) -> bool
 fn find_tags(text: &NamedTemplate) -> Vec<String> {
     let mut tags = Vec::new();
     let mut next = 0;
-    for (_, at) in constant_parts(text) {
-        tags.push(text.source[next..at.start].to_lowercase());
-        next = at.end;
+    for (_, part_span) in constant_parts(text) {
+        tags.push(text.source[next..part_span.start].to_lowercase());
+        next = part_span.end;
     }
     tags.push(text.source[next..].to_lowercase());
     tags.retain(|tag| !tag.is_empty());
@@ -151,8 +151,8 @@ fn find_impossible_reply(stage: &Stage<NamedTemplate>) -> Option<TextProblem> {
     });
     let words = OptOutWords::default();
     let (at, word) = constant_parts(&sms.message).filter(|_| asks_for_reply).find_map(|(part, span)| {
-        let found = split_words(part).find(|(_, word)| words.find_covering_word(word).is_some());
-        found.map(|(at, word)| (span.start + at, word))
+        let opt_out_word = split_words(part).find(|(_, word)| words.find_covering_word(word).is_some());
+        opt_out_word.map(|(at, word)| (span.start + at, word))
     })?;
     let message = format!("recipients cannot reply `{word}` to the sender name `{}`", sms.signature.source.trim());
     Some(problem_at(&sms.message, at..at + word.len(), &REPLIES_IMPOSSIBLE, message, REPLIES_IMPOSSIBLE.text.fix))
@@ -189,9 +189,9 @@ mod tests {
 
     #[test]
     fn words_are_split_with_their_positions() {
-        let found: Vec<_> = split_words("Та «СТОП», opt-out!").collect();
-        assert_eq!(found.iter().map(|(_, word)| *word).collect::<Vec<_>>(), ["Та", "СТОП", "opt-out"]);
-        for (at, word) in found {
+        let words: Vec<_> = split_words("Та «СТОП», opt-out!").collect();
+        assert_eq!(words.iter().map(|(_, word)| *word).collect::<Vec<_>>(), ["Та", "СТОП", "opt-out"]);
+        for (at, word) in words {
             assert!("Та «СТОП», opt-out!"[at..].starts_with(word));
         }
     }

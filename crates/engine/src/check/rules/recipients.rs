@@ -261,7 +261,7 @@ pub fn check_limits(
         return Vec::new();
     }
     let limits = &campaign.limits;
-    let exceeded = |excess: String, key: &str, limit: String, used: Option<String>| {
+    let exceeded_limit_finding = |excess: String, key: &str, limit: String, used: Option<String>| {
         let limit = match used {
             None => format!("but `{key}` is {limit}"),
             Some(used) => format!("but this edition has already used {used} of its `{key}` of {limit}"),
@@ -273,7 +273,7 @@ pub fn check_limits(
     let recipients = recipients.map(|limit| {
         let excess = format!("{} would get a message", format_count(rows.len(), "recipient"));
         let used = (spent.recipients > 0).then(|| format_thousands(spent.recipients));
-        exceeded(excess, "limits.recipients", format_thousands(limit), used)
+        exceeded_limit_finding(excess, "limits.recipients", format_thousands(limit), used)
     });
     let cost = profile.and_then(|profile| {
         let Cost::AtMost(max_cost) = Cost::estimate(profile, &campaign.brief, survey, rows) else { return None };
@@ -281,7 +281,7 @@ pub fn check_limits(
         let currency = profile.currency.as_deref().map(|currency| format!(" {currency}")).unwrap_or_default();
         let excess = format!("the messages can cost up to {}{currency}", max_cost.trim_decimals());
         let used = (spent.cost > Amount::default()).then(|| spent.cost.trim_decimals().to_string());
-        Some(exceeded(excess, "limits.cost", limit.to_string(), used))
+        Some(exceeded_limit_finding(excess, "limits.cost", limit.to_string(), used))
     });
     recipients.into_iter().chain(cost).collect()
 }

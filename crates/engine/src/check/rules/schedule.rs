@@ -104,18 +104,19 @@ pub(super) fn find_times_place(timed: &TimedCampaign<'_>) -> Option<SourceLocati
     find_key_place(timed, &["schedule.at", "schedule.every", "schedule.cron", "schedule"])
 }
 
+/// The keys that decide when a run sends, most specific first.
 const TIMING_KEYS: &[&str] = &["delivery.until", "delivery.window", "schedule"];
 const NEVER_SENDS_HELP: &str =
     "change `schedule`, `delivery.until` or `delivery.window` so that the window is open during the run";
 
 /// An error for a schedule that sends nothing on any of its dates.
 pub(in crate::check) fn check_schedule(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> Option<Finding> {
-    let silent = runs.iter().filter_map(|run| match run.outlook {
+    let dates_without_messages = runs.iter().filter_map(|run| match run.outlook {
         OccurrenceOutlook::SendsNothing(outlook) => Some((&run.occurrence, outlook)),
         OccurrenceOutlook::Sends(_) | OccurrenceOutlook::Busy(_) => None,
     });
-    let silent: Vec<_> = silent.collect();
-    let (date, outlook) = silent.first().filter(|_| silent.len() == runs.len())?;
+    let dates_without_messages: Vec<_> = dates_without_messages.collect();
+    let (date, outlook) = dates_without_messages.first().filter(|_| dates_without_messages.len() == runs.len())?;
     Some(date_finding(timed, date, outlook))
 }
 
@@ -156,14 +157,14 @@ const SCHEDULE_OVER_HELP: &str = "set a future date, and check it with `campaign
 /// A warning about a schedule without future dates.
 pub(in crate::check) fn schedule_over_finding(timed: &TimedCampaign<'_>) -> Finding {
     let schedule = timed.campaign.schedule.as_ref();
-    let once = schedule.and_then(|schedule| schedule.timing.single_time());
+    let single_time = schedule.and_then(|schedule| schedule.timing.single_time());
     let ends = schedule.and_then(|schedule| schedule.ends);
-    let (message, place) = match (once, ends) {
-        (Some(once), Some(ends)) if once.date() > ends => {
+    let (message, place) = match (single_time, ends) {
+        (Some(single_time), Some(ends)) if single_time.date() > ends => {
             (format!("`ends` is before `at`: {ends}"), find_key_place(timed, &["schedule.ends"]))
         }
-        (Some(once), _) => {
-            let message = format!("`at` has passed: {}", once.strftime("%a %Y-%m-%d %H:%M"));
+        (Some(single_time), _) => {
+            let message = format!("`at` has passed: {}", single_time.strftime("%a %Y-%m-%d %H:%M"));
             (message, find_times_place(timed))
         }
         (None, ends) => {
@@ -189,8 +190,8 @@ pub(in crate::check) fn check_skipped_occurrences(
 /// A warning about dates after a fixed `until`, on which no messages are sent.
 fn check_after_until(timed: &TimedCampaign<'_>, schedule: &Schedule, now: Timestamp) -> Option<Finding> {
     let Some(RunDeadline::At(until)) = timed.limits.end else { return None };
-    let before = until.checked_sub(SignedDuration::from_micros(1)).unwrap_or(until);
-    let first = schedule.occurrences_after(before.max(now)).next()?;
+    let just_before = until.checked_sub(SignedDuration::from_micros(1)).unwrap_or(until);
+    let first = schedule.occurrences_after(just_before.max(now)).next()?;
     let message =
         format!("no messages are sent from {} onward: `until` is {}", format_date(&first), timed.format_date(until));
     let date = first.nominal.date();
@@ -255,14 +256,15 @@ fn check_overlapping_runs(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> O
 
 /// Describes the duration of a run.
 fn format_run_length(timed: &TimedCampaign<'_>, begins: Timestamp, finishes: Timestamp) -> String {
-    let days =
+    let count_days =
         |per_day: &DailyLimits, messages| per_day.count_days(messages, per_day.count_usage(&timed.limits.sent, begins));
-    let over_days = |per_day: &&DailyLimits| timed.messages.is_some_and(|messages| days(per_day, messages) > 1);
-    let Some(per_day) = timed.limits.per_day.filter(over_days) else {
+    let takes_several_days =
+        |per_day: &&DailyLimits| timed.messages.is_some_and(|messages| count_days(per_day, messages) > 1);
+    let Some(per_day) = timed.limits.per_day.filter(takes_several_days) else {
         return format!("a run takes about {}", format_span(finishes.duration_since(begins)));
     };
-    let between = per_day.local_date(finishes).duration_since(per_day.local_date(begins));
-    format!("a run takes {} because of `per_day`", format_count(between.as_hours().unsigned_abs() / 24 + 1, "day"))
+    let elapsed = per_day.local_date(finishes).duration_since(per_day.local_date(begins));
+    format!("a run takes {} because of `per_day`", format_count(elapsed.as_hours().unsigned_abs() / 24 + 1, "day"))
 }
 
 /// A duration in its largest units: `1 day`, `2 days 14 h`, `1 h 30 min`.

@@ -78,11 +78,11 @@ pub(super) fn describe_first(rows: &RoaringBitmap) -> String {
 
 /// Describes rows by their count and the first few row numbers: `3 rows (5, 17 and 20)`.
 pub(super) fn describe_first_few(rows: &RoaringBitmap) -> String {
-    /// A person can check this many rows by hand.
+    /// The number of rows that a person can check by hand.
     const FEW: usize = 5;
     let listed_rows: Vec<String> = rows.iter().take(FEW).map(|row| row.to_string()).collect();
     match (listed_rows.as_slice(), rows.len() - listed_rows.len() as u64) {
-        ([one], 0) => format!("row {one}"),
+        ([row], 0) => format!("row {row}"),
         ([first @ .., last], 0) => format!("{} rows ({} and {last})", rows.len(), first.join(", ")),
         (listed_rows, more) => format!("{} rows ({} and {more} more)", rows.len(), listed_rows.join(", ")),
     }
@@ -117,8 +117,8 @@ pub(super) fn reason_findings(rule: &'static Rule, description: &str, reasons: &
         1 => findings.push(Finding::new(rule, format!("1 more row is {description}"))),
         rest => findings.push(Finding::new(rule, format!("{rest} more rows are {description}"))),
     }
-    let all: u64 = reasons.iter().map(|group| group.rows.len()).sum();
-    if all > listed as u64
+    let total: u64 = reasons.iter().map(|group| group.rows.len()).sum();
+    if total > listed as u64
         && let Some(last) = findings.pop()
     {
         findings.push(last.help(ALL_ROWS_HINT));
@@ -129,7 +129,7 @@ pub(super) fn reason_findings(rule: &'static Rule, description: &str, reasons: &
 /// Formats the named rows and the number of further rows, as the subject of a sentence.
 fn format_subject(listed_rows: &[String], more: u64) -> String {
     match (listed_rows, more) {
-        ([one], 0) => format!("row {one} is"),
+        ([row], 0) => format!("row {row} is"),
         ([first @ .., last], 0) => format!("rows {} and {last} are", first.join(", ")),
         (listed_rows, more) => format!("rows {} and {more} more are", listed_rows.join(", ")),
     }
@@ -156,9 +156,9 @@ pub(in crate::check) fn check_failing_texts(brief: &CampaignBrief, survey: &Surv
     if invalid < 2 || invalid + filtered < survey.recipients || !all_fail || !are_too_many {
         return Vec::new();
     }
-    let error =
+    let to_error =
         |finding: Finding| Finding { rule: &rules::TEXT_FAILS, severity: rules::TEXT_FAILS.severity, ..finding };
-    check_invalid_rows(survey).into_iter().map(error).collect()
+    check_invalid_rows(survey).into_iter().map(to_error).collect()
 }
 
 fn invalid_row_findings(left_out: &ExcludedRows, failing: &BTreeMap<String, Finding>) -> Vec<Finding> {
@@ -193,7 +193,7 @@ pub(in crate::check) fn check_invalid_share(brief: &CampaignBrief, survey: &Surv
     let reasons = group_by_reason(&survey.left_out, RowState::Invalid);
     let most_common = match reasons.as_slice() {
         [] => String::new(),
-        [one] => format!(": {}", one.reason),
+        [only_reason] => format!(": {}", only_reason.reason),
         [first, ..] => format!("; most common reason: {} ({})", first.reason, format_count(first.rows.len(), "row")),
     };
     let message = format!(

@@ -147,10 +147,10 @@ pub(in crate::check) fn check_until_near(timed: &TimedCampaign<'_>, outlook: &Ou
 
 /// Like [`check_until_near`], but for the runs on the dates of a schedule.
 pub(in crate::check) fn check_until_near_on_dates(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> Option<Finding> {
-    let short: Vec<_> = sending_runs(runs).filter(|(_, outlook)| outlook.unsent > 0).collect();
-    let (date, outlook) = short.first()?;
+    let short_runs: Vec<_> = sending_runs(runs).filter(|(_, outlook)| outlook.unsent > 0).collect();
+    let (date, outlook) = short_runs.first()?;
     let finding = until_near_finding(timed, &format!(" scheduled for {}", format_date(date)), outlook)?;
-    let more = match short.len() - 1 {
+    let more = match short_runs.len() - 1 {
         0 => String::new(),
         1 => "; one more date is affected".to_owned(),
         more => format!("; {more} more dates are affected"),
@@ -203,8 +203,8 @@ pub(super) fn check_fallback_window(
         .find_map(|(path, content)| check_fallback_channels(campaign, profile, messages, due, &path, content))
 }
 
-/// Checks whether the channels below the key prefix `path` have lifetimes that let the last channel send within the
-/// window.
+/// A warning if the channels below the key prefix `path` have lifetimes so long that the last channel might be tried
+/// while the window is closed.
 fn check_fallback_channels(
     campaign: &Campaign,
     profile: Option<&Profile>,
@@ -218,9 +218,9 @@ fn check_fallback_channels(
     }
     let (windows, began) = campaign.home_windows(profile);
     let opens = windows.next_open_from(due.unwrap_or(began))?;
-    let open = Duration::try_from(windows.next_closed_from(opens)?.duration_since(opens)).ok()?;
-    let (_, before) = content.stages.split_last()?;
-    let lifetimes: Vec<(usize, u64)> = before
+    let open_time = Duration::try_from(windows.next_closed_from(opens)?.duration_since(opens)).ok()?;
+    let (_, earlier_stages) = content.stages.split_last()?;
+    let lifetimes: Vec<(usize, u64)> = earlier_stages
         .iter()
         .enumerate()
         .filter_map(|(index, stage)| {
@@ -237,20 +237,20 @@ fn check_fallback_channels(
         .collect();
     let (first, _) = *lifetimes.first()?;
     let per_second = campaign.delivery.rate.or(profile.map(|profile| profile.rate)).and_then(Rate::per_second);
-    let sending = Duration::from_secs_f64(per_second.map_or(0.0, |rate| messages as f64 / rate));
-    let waits = Duration::from_secs(lifetimes.iter().map(|(_, seconds)| seconds).sum());
-    if sending + waits <= open {
+    let sending_time = Duration::from_secs_f64(per_second.map_or(0.0, |rate| messages as f64 / rate));
+    let total_lifetime = Duration::from_secs(lifetimes.iter().map(|(_, seconds)| seconds).sum());
+    if sending_time + total_lifetime <= open_time {
         return None;
     }
     let (channel, last) = (content.stages[first].channel(), content.stages.last()?.channel());
     let message = format!(
         "if `{channel}` fails, `{last}` might be sent after the window closes: the window is open for {}{}, but the \
             channels before `{last}` are tried for up to {}",
-        format_duration(open),
+        format_duration(open_time),
         if due.is_some() { " from the next scheduled date" } else { "" },
-        format_duration(waits)
+        format_duration(total_lifetime)
     );
-    let max_lifetime = open.saturating_sub(sending).as_secs() / lifetimes.len() as u64;
+    let max_lifetime = open_time.saturating_sub(sending_time).as_secs() / lifetimes.len() as u64;
     let finding = Finding::new(&FALLBACK_OUTSIDE, message)
         .at(campaign.places.locate_key(&format!("{path}channels[{first}].{channel}")));
     Some(match max_lifetime {
@@ -289,7 +289,7 @@ pub(super) fn check_late_fallback(campaign: &Campaign) -> Option<Finding> {
     all.into_iter().find_map(|(path, content)| check_channel_lifetimes(campaign, &path, content))
 }
 
-/// Checks the channels below the key prefix `path` for a channel that has a fallback, but no lifetime.
+/// A note about the first channel below the key prefix `path` that has a fallback, but no lifetime.
 fn check_channel_lifetimes(
     campaign: &Campaign,
     path: &str,
@@ -298,8 +298,8 @@ fn check_channel_lifetimes(
     if content.kind == OperationKind::Pipeline {
         return None;
     }
-    let (_, before) = content.stages.split_last()?;
-    let (index, channel) = before.iter().enumerate().find_map(|(index, stage)| {
+    let (_, earlier_stages) = content.stages.split_last()?;
+    let (index, channel) = earlier_stages.iter().enumerate().find_map(|(index, stage)| {
         let field = stage.channel().facts().fields.iter().find(|field| field.key == "lifetime")?;
         let is_supported = !matches!(field.place_in(content.kind), WirePlace::Nowhere(_));
         let is_set = stage.values().any(|(field, _)| field.key == "lifetime");
@@ -315,15 +315,17 @@ fn check_channel_lifetimes(
     )
 }
 
-/// The local hours at which the night begins and ends.
+/// The local hour at which the night begins.
 const NIGHT_BEGINS: i8 = 21;
+/// The local hour at which the night ends.
 const NIGHT_ENDS: i8 = 8;
 /// The maximum number of dates of a schedule that are examined.
 const MAX_DATES: usize = 60;
 /// The maximum number of time zones that a finding names.
 const MAX_NAMED: usize = 3;
-/// The interval between the moments at which the local time is examined, and the maximum number of moments.
+/// The interval between the moments at which the local time is examined.
 const INTERVAL: Duration = Duration::from_secs(15 * 60);
+/// The maximum number of moments at which the local time is examined: those of a week.
 const MAX_MOMENTS: u32 = 7 * 24 * 4;
 
 /// The recipients of a run in a time zone.
@@ -363,9 +365,9 @@ pub fn check_night(
     let zones = group_by_zone(campaign, survey, rows);
     // The messages of later days are sent from midnight on.
     let is_split = |begins: Timestamp| {
-        let left_today =
+        let remaining_today =
             |per_day: &DailyLimits| per_day.remaining_today(per_day.count_usage(&survey.sent_by_day, begins));
-        campaign.per_day.as_ref().is_some_and(|per_day| rows.len() > left_today(per_day))
+        campaign.per_day.as_ref().is_some_and(|per_day| rows.len() > remaining_today(per_day))
     };
     let find_night = |begins: Timestamp| {
         let night = find_night_recipients(&zones, begins, duration);
@@ -411,11 +413,11 @@ pub fn check_night(
 /// Groups the recipients by time zone. Recipients whose number does not indicate a time zone are counted in the
 /// campaign's time zone, if it is set.
 fn group_by_zone(campaign: &Campaign, survey: &Survey, rows: &RoaringBitmap) -> Vec<ZoneRecipients> {
-    let named = survey.local_zones.count_by_zone(rows);
-    let unknown = rows.len().saturating_sub(named.iter().map(|(_, recipients)| recipients).sum());
+    let by_zone = survey.local_zones.count_by_zone(rows);
+    let unknown = rows.len().saturating_sub(by_zone.iter().map(|(_, recipients)| recipients).sum());
     let home = campaign.brief.timezone.as_deref().filter(|_| unknown > 0);
     let mut zones: Vec<ZoneRecipients> = Vec::new();
-    for (name, recipients) in named {
+    for (name, recipients) in by_zone {
         let Ok(zone) = TimeZone::get(name) else { continue };
         zones.push(ZoneRecipients { zone, name: name.to_owned(), recipients });
     }

@@ -69,9 +69,9 @@ const TWO_SCRIPTS_HELP: &str = "type the word again, using a single keyboard lay
 
 /// Reports words with mixed alphabets in the constant parts of a text.
 pub(super) fn check_mixed_alphabets(text: &NamedTemplate) -> Vec<TextProblem> {
-    let words = constant_parts(text).filter_map(|(part, at)| {
+    let words = constant_parts(text).filter_map(|(part, part_span)| {
         let word = find_mixed_word(part)?;
-        Some((part[word.clone()].to_owned(), at.start + word.start..at.start + word.end))
+        Some((part[word.clone()].to_owned(), part_span.start + word.start..part_span.start + word.end))
     });
     words.map(|(word, span)| problem_at(text, span, &TWO_SCRIPTS, describe_word(&word), TWO_SCRIPTS_HELP)).collect()
 }
@@ -83,11 +83,10 @@ pub(super) fn report_mixed_alphabets(column: &str, example: &str, rows: &str) ->
 }
 
 fn describe_word(word: &str) -> String {
-    let letters_of = |is_latin: bool| -> Vec<String> {
-        let letters = word.chars().filter(|c| if is_latin { c.is_ascii_alphabetic() } else { is_cyrillic(*c) });
-        letters.map(|c| format!("`{c}`")).collect()
+    let quote_letters = |is_wanted: fn(char) -> bool| -> Vec<String> {
+        word.chars().filter(|c| is_wanted(*c)).map(|c| format!("`{c}`")).collect()
     };
-    let (latin, cyrillic) = (letters_of(true), letters_of(false));
+    let (latin, cyrillic) = (quote_letters(|c| c.is_ascii_alphabetic()), quote_letters(is_cyrillic));
     match latin.len() <= cyrillic.len() {
         true => format!("the Cyrillic word `{word}` contains the Latin {}", format_letters(&latin)),
         false => format!("the Latin word `{word}` contains the Cyrillic {}", format_letters(&cyrillic)),
@@ -144,12 +143,12 @@ const PLACEHOLDER_WORDS: [&str; 6] = ["TODO", "FIXME", "TBD", "XXX", "XXXX", "Х
 /// Reports placeholder words in the constant parts of a text.
 pub(super) fn check_unfinished_text(text: &NamedTemplate) -> Vec<TextProblem> {
     let mut problems = Vec::new();
-    for (part, at) in constant_parts(text) {
+    for (part, part_span) in constant_parts(text) {
         let lorem = part.to_ascii_lowercase().find("lorem ipsum").map(|start| (start, "lorem ipsum".len()));
         let words = part.split(|c: char| !c.is_alphanumeric()).filter(|word| PLACEHOLDER_WORDS.contains(word));
         let words = words.map(|word| (word.as_ptr() as usize - part.as_ptr() as usize, word.len()));
         for (start, length) in lorem.into_iter().chain(words) {
-            let span = at.start + start..at.start + start + length;
+            let span = part_span.start + start..part_span.start + start + length;
             let message = format!("`{}` would be sent literally", &text.source[span.clone()]);
             problems.push(problem_at(text, span, &UNFINISHED_TEXT, message, "write the final text"));
         }
@@ -197,10 +196,10 @@ pub(super) fn check_costly_characters_in_message(text: &str) -> Option<Finding> 
     let CostlyCharacters { characters, parts, without } = domain::find_costly_characters(text)?;
     let make = if characters.len() == 1 { "makes" } else { "make" };
     let message = format!("{} {make} the SMS {parts} parts long instead of {without}", format_characters(&characters));
-    let typed: Option<Vec<&str>> = characters.iter().map(|c| keyboard_replacement(*c)).collect();
-    let help = match typed {
-        Some(typed) => {
-            format!("write {} instead", join_with_and(typed.into_iter().map(describe_replacement).collect()))
+    let replacements: Option<Vec<&str>> = characters.iter().map(|c| keyboard_replacement(*c)).collect();
+    let help = match replacements {
+        Some(replacements) => {
+            format!("write {} instead", join_with_and(replacements.into_iter().map(describe_replacement).collect()))
         }
         None => "use another character, or accept the extra cost".to_owned(),
     };
@@ -239,8 +238,8 @@ fn suggest_replacements(characters: &[char]) -> String {
     }
 }
 
-fn describe_replacement(instead: &str) -> String {
-    match instead {
+fn describe_replacement(replacement: &str) -> String {
+    match replacement {
         "" => "nothing".to_owned(),
         " " => "an ordinary space".to_owned(),
         "\n" => "an ordinary line break".to_owned(),
@@ -267,14 +266,14 @@ pub(super) fn check_long_buttons(stage: &Stage<NamedTemplate>) -> Vec<TextProble
 pub(super) fn check_constant_code(stage: &Stage<NamedTemplate>) -> Vec<TextProblem> {
     let facts = stage.channel().facts();
     let messages = stage.texts().filter(|(field, _)| facts.personal && field.key == "message");
-    let same = messages.filter(|(_, text)| !text.source.contains("{{") && !text.source.contains("{%"));
+    let constant_messages = messages.filter(|(_, text)| !text.source.contains("{{") && !text.source.contains("{%"));
     let report_text = |(_, text): (_, &NamedTemplate)| {
         let title = facts.title;
         let message = format!("all recipients get the same {title} message, but {title} is for one-time codes");
         let help = "insert each recipient's own code, for example with `{{ code }}`, or use another channel";
         problem_at(text, 0..text.source.len(), &CODE_FOR_ALL, message, help)
     };
-    same.map(report_text).collect()
+    constant_messages.map(report_text).collect()
 }
 
 /// An error about the first constant words in the text of a one-time code.
@@ -283,12 +282,12 @@ pub(super) fn check_code_text(stage: &Stage<NamedTemplate>) -> Vec<TextProblem> 
     // Texts without tags are checked elsewhere as a whole, and text within a condition might not be sent.
     let filled = codes.filter(|(_, text)| text.source.contains("{{") && !text.source.contains("{%"));
     let report_text = |(_, text): (_, &NamedTemplate)| {
-        let (words, at) = constant_parts(text).find(|(part, _)| part.bytes().any(|byte| !byte.is_ascii_digit()))?;
+        let (words, span) = constant_parts(text).find(|(part, _)| part.bytes().any(|byte| !byte.is_ascii_digit()))?;
         let title = stage.channel().facts().title;
         let words = if words.trim().is_empty() { "a space".to_owned() } else { format!("`{}`", words.trim()) };
         let message = format!("{title} cannot send {words}: it accepts only a code of 4 to 8 digits");
         let help = "write only the code, for example `message: \"{{ code }}\"`, or use `sms` or `viber` for text";
-        Some(problem_at(text, at, &CODES_ONLY, message, help))
+        Some(problem_at(text, span, &CODES_ONLY, message, help))
     };
     filled.filter_map(report_text).collect()
 }

@@ -184,7 +184,7 @@ impl LedgerPair {
         let order = RetryOrder { rows: vec![RetriedRow { row: any_row(chance), envelope: 1 }], by, random: 9 };
         assert_eq!(self.real.update_rows(real, RowUpdate::Retry(order.clone())).await.unwrap(), Ownership::Held);
         assert_eq!(self.model.retry_rows(FIXED_NOW, model, order).unwrap(), Ownership::Held);
-        let plain = |record: &EnvelopeRecord| {
+        let comparable = |record: &EnvelopeRecord| {
             let rows: Vec<Row> = record.rows.iter().map(|sent| sent.row).collect();
             (record.envelope, rows, record.settled.as_ref().map(|(_, outcomes)| outcomes.clone()))
         };
@@ -194,13 +194,13 @@ impl LedgerPair {
             .await
             .unwrap()
             .iter()
-            .map(plain)
+            .map(comparable)
             .collect();
-        let model: Vec<_> = self.model.stored_run(self.run).unwrap().envelopes.values().map(plain).collect();
+        let model: Vec<_> = self.model.stored_run(self.run).unwrap().envelopes.values().map(comparable).collect();
         assert_eq!(real, model, "envelopes");
-        let plain = |event: &RowEvent| (event.row, event.envelope, event.change.clone());
-        let real: Vec<_> = self.real.load_events(self.run).await.unwrap().iter().map(plain).collect();
-        let model: Vec<_> = self.model.stored_run(self.run).unwrap().events.iter().map(plain).collect();
+        let comparable = |event: &RowEvent| (event.row, event.envelope, event.change.clone());
+        let real: Vec<_> = self.real.load_events(self.run).await.unwrap().iter().map(comparable).collect();
+        let model: Vec<_> = self.model.stored_run(self.run).unwrap().events.iter().map(comparable).collect();
         assert_eq!(real, model, "events");
         let real = self.real.load_excluded_rows(self.run).await.unwrap();
         assert_eq!(real, self.model.stored_run(self.run).unwrap().excluded, "excluded");

@@ -39,7 +39,7 @@ impl SimulatedWorld {
         }
         let allowance = Allowance::new(run.account.as_str(), self.plan.account_rate);
         let reconciler =
-            Reconciler { ledger, gateway, run: &run, lease, allowance, most: self.plan.batch, clock: wall_now };
+            Reconciler { ledger, gateway, run: &run, lease, allowance, max_batch: self.plan.batch, clock: wall_now };
         let Ok(reconciliation) = reconciler.ask_rows(&mut doubts, Instant::now() + Duration::from_secs(600)).await
         else {
             return;
@@ -82,7 +82,7 @@ impl SimulatedWorld {
         };
         let rows: Vec<(Row, u32)> = doubts.rows.iter().map(|doubt| (doubt.row, doubt.envelope)).collect();
         let (by, why) = (Author::Person("olena".into()), None);
-        let (change, more, sighting) = match decision {
+        let (change, allowed, sighting) = match decision {
             FinalDecision::AssumeSent => (RowChange::AssumedSent { by: by.clone(), why }, 0, Sighting::CountedAsSent),
             FinalDecision::NotSent => (RowChange::NotSent { by: by.clone(), why }, 0, Sighting::CountedAsNotSent),
             FinalDecision::NotSentThenRetry => {
@@ -91,7 +91,7 @@ impl SimulatedWorld {
             FinalDecision::SendAgain => (RowChange::SendAgain { by: by.clone(), why }, 1, Sighting::SentAgain),
         };
         if decision != FinalDecision::AssumeSent {
-            rows.iter().for_each(|(row, _)| self.judge.allow_more(*row, more));
+            rows.iter().for_each(|(row, _)| self.judge.allow_more(*row, allowed));
         }
         if matches!(decision, FinalDecision::NotSent | FinalDecision::NotSentThenRetry) {
             rows.iter().for_each(|(row, _)| self.judge.note_decision(*row));
@@ -99,19 +99,19 @@ impl SimulatedWorld {
         self.record_sighting(sighting, rows.len() as u64);
         let events = rows.iter().map(|(row, envelope)| row_event(*row, *envelope, &change)).collect();
         let _ = ledger.update_rows(lease, RowUpdate::Events(events)).await;
-        let mut again = if decision == FinalDecision::NotSentThenRetry { rows } else { Vec::new() };
+        let mut to_retry = if decision == FinalDecision::NotSentThenRetry { rows } else { Vec::new() };
         if retry_rejected {
             let rejected = [RowState::Rejected, RowState::Failed];
             let Ok(rejected) = MessagesInDoubt::load(ledger.as_ref(), &run, &snapshot.states, &rejected).await else {
                 return;
             };
             let Ok(rejected) = self.confirm_failures(&run, &snapshot, rejected.rows).await else { return };
-            again.extend(rejected.iter().map(|doubt| (doubt.row, doubt.envelope)));
+            to_retry.extend(rejected.iter().map(|doubt| (doubt.row, doubt.envelope)));
         }
-        if !again.is_empty() {
-            self.record_sighting(Sighting::Retried, again.len() as u64);
+        if !to_retry.is_empty() {
+            self.record_sighting(Sighting::Retried, to_retry.len() as u64);
             let random = self.with_random(SimulationRandom::next_bits);
-            let rows = again.into_iter().map(|(row, envelope)| RetriedRow { row, envelope }).collect();
+            let rows = to_retry.into_iter().map(|(row, envelope)| RetriedRow { row, envelope }).collect();
             let _ = ledger.update_rows(lease, RowUpdate::Retry(RetryOrder { rows, by, random })).await;
         }
     }
@@ -126,19 +126,19 @@ impl SimulatedWorld {
         snapshot: &Snapshot,
         rejected: Vec<MessageInDoubt>,
     ) -> Result<Vec<MessageInDoubt>, LedgerError> {
-        let seems_failed = |doubt: &MessageInDoubt| {
+        let needs_confirmation = |doubt: &MessageInDoubt| {
             doubt.chain.has_fallback() && snapshot.states.recorded_state(doubt.row) == Some(RowState::Failed)
         };
         if self.mistake == Some(Mistake::RetryWithoutInquiry) {
             return Ok(rejected);
         }
-        let (failed_messages, mut again): (Vec<MessageInDoubt>, Vec<MessageInDoubt>) =
-            rejected.into_iter().partition(seems_failed);
+        let (failed_messages, mut to_retry): (Vec<MessageInDoubt>, Vec<MessageInDoubt>) =
+            rejected.into_iter().partition(needs_confirmation);
         let life = self.immortal_life();
         let (ledger, gateway) = (self.process_ledger(&life), self.simulated_gateway(0, &life));
         let allowance = Allowance::new(run.account.as_str(), self.plan.account_rate);
-        let (ledger, gateway, most) = (ledger.as_ref(), gateway.as_ref(), self.plan.batch);
-        let poller = StatusPoller { ledger, gateway, run, allowance, most, clock: wall_now };
+        let (ledger, gateway, max_batch) = (ledger.as_ref(), gateway.as_ref(), self.plan.batch);
+        let poller = StatusPoller { ledger, gateway, run, allowance, max_batch, clock: wall_now };
         let message = |doubt: &MessageInDoubt| {
             let order = run.find_message(doubt.id).and_then(|(_, order)| order);
             PendingMessage::new(doubt.row, order, doubt.id, doubt.chain, doubt.since, &ChainLifetimes::default())
@@ -152,8 +152,8 @@ impl SimulatedWorld {
         self.record_sighting(Sighting::RetrySkipped, skipped as u64);
         let confirmed =
             failed_messages.into_iter().zip(statuses).filter(|(_, status)| *status == ConfirmedStatus::Failed);
-        again.extend(confirmed.map(|(doubt, _)| doubt));
-        Ok(again)
+        to_retry.extend(confirmed.map(|(doubt, _)| doubt));
+        Ok(to_retry)
     }
 }
 

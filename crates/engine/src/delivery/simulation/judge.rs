@@ -16,12 +16,17 @@ use campaign_gateway::{Envelope, GatewayReply};
 use campaign_ledger::memory::StoredRun;
 use campaign_ledger::{NumberSet, OPTED_OUT, RowSpan, RowState, StateCounts};
 
+/// The number of identical first rejections after which a start must stop.
+const MAX_FIRST_REJECTIONS: usize = 4;
+/// The number of operations by which a rate may be exceeded because of rounding.
+const ROUNDING_TOLERANCE: f64 = 0.01;
+
 /// A promise that was broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Breach {
-    /// A row has no final state in the end, or is marked as not sent without a decision of a person.
+    /// At the end, a row has no final state, or is marked as not sent although no person decided so.
     Lost,
-    /// A recipient got several messages, more than a person allowed.
+    /// A recipient got more messages than a person allowed.
     Duplicated,
     /// The ledger says that the gateway accepted a message, but it did not.
     FalselyAccepted,
@@ -51,7 +56,7 @@ pub(super) enum Breach {
     ReceiptLost,
     /// The status of a message went backwards.
     StatusWentBack,
-    /// A row was asked about although a receipt had proven it.
+    /// A row was asked about although a receipt had proven that its message was sent.
     AskedAlthoughProven,
     /// A row was resent although a receipt had reported its arrival.
     SentAlthoughProven,
@@ -77,9 +82,11 @@ pub(super) struct ArrivedEnvelope {
 struct JudgeNotes {
     findings: Breaches,
     arrivals: Vec<ArrivedEnvelope>,
+    /// The number of operations of each row that reached the platform.
     attempts: HashMap<Row, u32>,
     /// The number of intents of a row when its recipient opted out.
     opted_out: HashMap<Row, u32>,
+    /// The phone number of each message identifier.
     phones: HashMap<u64, u64>,
     /// Additional messages per row that a person allowed.
     allowed: HashMap<Row, u64>,
@@ -118,9 +125,9 @@ impl PromiseJudge {
         self.0.lock().unwrap().findings.clone()
     }
 
-    /// Allows `more` further messages for a row, because a person decided so.
-    pub(super) fn allow_more(&self, row: Row, more: u64) {
-        *self.0.lock().unwrap().allowed.entry(row).or_default() += more;
+    /// Allows `count` further messages for a row, because a person decided so.
+    pub(super) fn allow_more(&self, row: Row, count: u64) {
+        *self.0.lock().unwrap().allowed.entry(row).or_default() += count;
     }
 
     /// Records that a person decided the state of a row.
@@ -149,7 +156,7 @@ impl PromiseJudge {
                 texts.push(error.clone());
             }
             // The first answers were not just four rejections, so other rules apply from here on.
-            (_, Some(texts)) if texts.len() < 4 => _ = notes.first_rejections.remove(&process),
+            (_, Some(texts)) if texts.len() < MAX_FIRST_REJECTIONS => _ = notes.first_rejections.remove(&process),
             _ => {}
         }
     }
@@ -164,8 +171,9 @@ impl PromiseJudge {
     ) {
         let mut notes = self.0.lock().unwrap();
         // After a rejection, operations are sent one at a time, and at most four in all.
-        let count_allowed =
-            |texts: &Vec<String>| if texts.is_empty() { usize::MAX } else { usize::from(texts.len() < 4) };
+        let count_allowed = |texts: &Vec<String>| {
+            if texts.is_empty() { usize::MAX } else { usize::from(texts.len() < MAX_FIRST_REJECTIONS) }
+        };
         if notes.first_rejections.get(&process).is_some_and(|texts| arrived.len() > count_allowed(texts)) {
             notes.record_breach(Breach::WarmUp, || format!("{} operations more", arrived.len()));
         }
@@ -191,14 +199,14 @@ impl PromiseJudge {
                     format!("row {row}: attempt {attempts}, {intents} intents")
                 });
             }
-            if notes.opted_out.get(&row).is_some_and(|before| intents > *before) {
+            if notes.opted_out.get(&row).is_some_and(|intents_before| intents > *intents_before) {
                 notes.record_breach(Breach::SentAfterOptOut, || format!("row {row}"));
             }
-            let before = *notes.phones.entry(operation.id).or_insert(operation.phone);
-            if before != operation.phone {
+            let known_phone = *notes.phones.entry(operation.id).or_insert(operation.phone);
+            if known_phone != operation.phone {
                 notes.record_breach(Breach::ForeignId, || format!("row {row}"));
             }
-            if find_row(disk, operation.id).is_none_or(|known| row_phone(known) != operation.phone) {
+            if find_row(disk, operation.id).is_none_or(|row| row_phone(row) != operation.phone) {
                 notes.record_breach(Breach::Unexpected, || format!("row {row} under the identifier {}", operation.id));
             }
         }
@@ -304,8 +312,12 @@ impl PromiseJudge {
     /// of operations that each process may send beyond the rate.
     pub(super) fn check_rate(&self, rate: f64, process: Option<usize>, spare: &[f64]) {
         let mut notes = self.0.lock().unwrap();
-        let arrivals: Vec<ArrivedEnvelope> =
-            notes.arrivals.iter().copied().filter(|arrival| process.is_none_or(|one| one == arrival.process)).collect();
+        let arrivals: Vec<ArrivedEnvelope> = notes
+            .arrivals
+            .iter()
+            .copied()
+            .filter(|arrival| process.is_none_or(|process| process == arrival.process))
+            .collect();
         for (begin, first) in arrivals.iter().enumerate() {
             let (mut within, mut processes) = (0, HashSet::new());
             for last in &arrivals[begin..] {
@@ -314,7 +326,7 @@ impl PromiseJudge {
                 let window = (last.at - first.at).as_secs_f64().max(1.0);
                 let spare: f64 = processes.iter().map(|process| spare[*process]).sum();
                 let max_allowed = rate * window + spare;
-                if within as f64 > max_allowed + 0.01 {
+                if within as f64 > max_allowed + ROUNDING_TOLERANCE {
                     notes.record_breach(Breach::RateLimit, || {
                         format!("{within} in {window} s at {rate}/s and {spare} to spare")
                     });
@@ -354,7 +366,7 @@ fn check_attribution(notes: &mut JudgeNotes, disk: &SimulatedDisk, accepted: &[A
     }
 }
 
-/// A situation that occurred in a world, to know that a test covers it.
+/// A situation that occurred in a world. Tests count the situations to prove that they cover them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Sighting {
     Fault(WorldFault),
@@ -412,7 +424,7 @@ impl SimulatedWorld {
         // A suspended process might have had an envelope between its gate and the socket.
         let suspension = |life: &Arc<ProcessLife>| if life.was_suspended() { 1.0 } else { 0.0 };
         let largest = plan.batch.min((plan.rate.unwrap_or(f64::INFINITY) as usize).max(1)) as f64;
-        // In a shared run, each of a worker's envelopes in flight may be late, followed by an envelope that is on time.
+        // In a shared run, each of a worker's envelopes in flight might be late and followed by one that is on time.
         let late = if plan.sharing.is_some() { 1.0 + plan.in_flight as f64 } else { 1.0 };
         // Setting a clock forward drops the slots that were booked ahead.
         let forgotten = if self.clock_set.load(Ordering::Relaxed) { late } else { 0.0 };

@@ -192,8 +192,8 @@ impl Ledger for ProcessLedger {
                     let stored = disk.contents.stored_run_mut(run)?;
                     stored.envelopes.retain(|_, envelope| envelope.settled.is_some());
                 }
-                let left = disk.abandoned_places(run, None);
-                disk.places.release_all(&left);
+                let abandoned = disk.abandoned_places(run, None);
+                disk.places.release_all(&abandoned);
                 let places = &disk.places;
                 disk.contents.claim_run(now, lock, run, |place| places.is_occupied(place))
             };
@@ -378,6 +378,7 @@ fn accepted_numbers(contents: &LedgerContents, runs: &[RunId]) -> NumberSet {
 }
 
 impl ProcessLedger {
+    /// Begins an envelope, with the planted mistake if it affects intents.
     pub(super) async fn begin_with_mistake(&self, intent: Intent) -> Result<Permit, LedgerError> {
         let unrecorded = || {
             let envelope = self.disk().next_unrecorded();

@@ -1,4 +1,4 @@
-//! Planted mistakes: for each, the judge must report the promise that it breaks.
+//! Tests with planted mistakes: for each mistake, the judge must report the broken promise.
 //!
 //! Mistakes that cannot be planted behind a port are patches in `tests/mistakes`.
 
@@ -6,7 +6,7 @@ use super::judge::Breach;
 use super::plan::{SharingPlan, WorldFault, WorldPlan};
 use super::play_world;
 
-/// The number of worlds that is enough for each mistake to show.
+/// The number of worlds among which each mistake must show at least once.
 const WORLDS: u64 = 600;
 
 /// The seed at which the search for a mistake begins. Mistakes that rarely show, or slow down many worlds, begin at a
@@ -32,12 +32,12 @@ fn assert_caught_in(mistake: Mistake, promises: &[Breach], change: impl Fn(World
     let build_plan = |seed| change(WorldPlan::from_seed(seed));
     let first = first_seed(mistake);
     let seed = (first..first + WORLDS).find(|seed| {
-        let broken = play_world(build_plan(*seed), Some(mistake)).broken;
-        promises.iter().all(|promise| broken.contains_key(promise))
+        let breaches = play_world(build_plan(*seed), Some(mistake)).broken;
+        promises.iter().all(|promise| breaches.contains_key(promise))
     });
     let Some(seed) = seed else { panic!("no world of {WORLDS} showed {mistake:?}") };
-    let right = play_world(build_plan(seed), None).broken;
-    assert!(right.is_empty(), "the same world without the mistake, seed {seed}: {right:#?}");
+    let breaches = play_world(build_plan(seed), None).broken;
+    assert!(breaches.is_empty(), "the same world without the mistake, seed {seed}: {breaches:#?}");
 }
 
 /// The plan, changed to limit only the account's rate, because the gate of the process would hide most mistakes of the

@@ -90,8 +90,8 @@ fn play_worlds(seeds: std::ops::Range<u64>) -> BTreeMap<Sighting, u64> {
         }
     };
     let (mut sightings, others) = std::thread::scope(|scope| {
-        let other = scope.spawn(play_half(1));
-        (play_half(0)(), other.join().expect("the other half"))
+        let odd_half = scope.spawn(play_half(1));
+        (play_half(0)(), odd_half.join().expect("the other half"))
     });
     others.into_iter().for_each(|(sighting, times)| *sightings.entry(sighting).or_default() += times);
     sightings
@@ -110,8 +110,9 @@ fn no_message_is_sent_twice_or_lost_despite_any_failure() {
 #[test]
 fn same_seed_replays_the_same_world() {
     for seed in 0..100 {
-        let (one, other) = (play_world(WorldPlan::from_seed(seed), None), play_world(WorldPlan::from_seed(seed), None));
-        assert_eq!((one.sightings, one.ended), (other.sightings, other.ended), "seed {seed}");
+        let (first, second) =
+            (play_world(WorldPlan::from_seed(seed), None), play_world(WorldPlan::from_seed(seed), None));
+        assert_eq!((first.sightings, first.ended), (second.sightings, second.ended), "seed {seed}");
     }
 }
 

@@ -132,6 +132,13 @@ pub(super) struct WorldPlan {
     pub(super) sharing: Option<SharingPlan>,
 }
 
+// The purposes of random generators, for `WorldPlan::random_for`.
+pub(super) const PLATFORM: u64 = 2;
+pub(super) const PROCESSES: u64 = 3;
+pub(super) const WEBHOOKS: u64 = 4;
+const FALLBACK: u64 = 9;
+const OMITTED_CHANNEL: u64 = 10;
+
 /// The plan for several workers that share a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SharingPlan {
@@ -208,7 +215,7 @@ impl WorldPlan {
     /// Uses several channels in half of the SMS worlds. The choice has its own random generator, so that nothing else
     /// in the plan changes.
     fn with_fallback(self) -> Self {
-        let mut chance = self.random_for(9);
+        let mut chance = self.random_for(FALLBACK);
         match self.kind {
             OperationKind::Sms if chance.once_in(2) => {
                 let kind = chance.pick(&[OperationKind::ViberSms, OperationKind::RcsViberSms]);
@@ -221,7 +228,7 @@ impl WorldPlan {
     /// Whether the platform's reports omit the name of a failed channel before the last channel, so that the whole
     /// message seems to have failed.
     pub(super) fn omits_failed_channel(&self) -> bool {
-        self.random_for(10).once_in(4)
+        self.random_for(OMITTED_CHANNEL).once_in(4)
     }
 
     /// Lets several workers send the run. Long throttling is excluded, because a worker that waits for an hour would
@@ -233,7 +240,7 @@ impl WorldPlan {
 
     /// Whether the platform sends webhooks. Verification calls have no webhooks.
     pub(super) fn sends_webhooks(&self) -> bool {
-        self.kind != OperationKind::CallOtp && !self.random_for(4).once_in(2)
+        self.kind != OperationKind::CallOtp && !self.random_for(WEBHOOKS).once_in(2)
     }
 
     /// A random generator for one purpose. It depends only on the seed, so that a plan can be changed by hand without

@@ -12,7 +12,7 @@ use tokio::time::sleep;
 
 use super::judge::PromiseJudge;
 use super::mistakes::Mistake;
-use super::plan::{SimulationRandom, StatusOracle, WorldFault, WorldPlan};
+use super::plan::{PLATFORM, SimulationRandom, StatusOracle, WorldFault, WorldPlan};
 use super::process::{ProcessLife, SimulatedDisk, elapsed};
 use campaign_core::domain::{Channel, Endpoint, MessageId, OperationKind, Status};
 use campaign_gateway::{
@@ -55,7 +55,7 @@ pub(super) struct ArrivedOperation {
 pub(super) struct ExecutedMessage {
     pub(super) id: u64,
     /// The delay before the operation is executed.
-    pub(super) late: Duration,
+    pub(super) delay: Duration,
     pub(super) rejected: bool,
     pub(super) fallback: FallbackPath,
 }
@@ -88,7 +88,7 @@ impl SimulatedPlatform {
         executed: UnboundedSender<ExecutedMessage>,
     ) -> Self {
         let state = PlatformState {
-            chance: plan.random_for(2),
+            chance: plan.random_for(PLATFORM),
             is_healthy: false,
             accepted: Vec::new(),
             fired: BTreeMap::new(),
@@ -204,14 +204,14 @@ impl PlatformState {
         arrived: &[ArrivedOperation],
         after: Duration,
     ) -> Option<TimedAnswer> {
-        let pick = self.chance.next_bits();
+        let random_bits = self.chance.next_bits();
         let is_trusted = match fault {
             WorldFault::Throttled | WorldFault::ThrottledLong => plan.trust_status.contains(&429),
             WorldFault::Unavailable => plan.trust_status.contains(&503),
             _ => false,
         };
-        let exchange = build_broken_answer(fault, plan.timeout, pick, self.last_msg_id + 1)?;
-        let late =
+        let exchange = build_broken_answer(fault, plan.timeout, random_bits, self.last_msg_id + 1)?;
+        let max_delay_millis =
             if matches!(fault, WorldFault::Late | WorldFault::Silence | WorldFault::TimedOut) { 15_000 } else { 1 };
         let is_proven_unsent = matches!(
             fault,
@@ -221,8 +221,8 @@ impl PlatformState {
         let share = if is_proven_unsent || is_trusted { 0 } else { self.chance.below(3) };
         for operation in arrived {
             if share == 1 || fault == WorldFault::FalseWithMsgIds || (share == 2 && self.chance.once_in(2)) {
-                let late = Duration::from_millis(self.chance.below(late));
-                self.accept_message(plan, *operation, late, false);
+                let delay = Duration::from_millis(self.chance.below(max_delay_millis));
+                self.accept_message(plan, *operation, delay, false);
             }
         }
         Some(match fault {
@@ -236,7 +236,7 @@ impl PlatformState {
         &mut self,
         plan: &WorldPlan,
         operation: ArrivedOperation,
-        late: Duration,
+        delay: Duration,
         is_rejected: bool,
     ) -> u64 {
         self.last_msg_id += 1;
@@ -246,13 +246,13 @@ impl PlatformState {
             id: operation.id,
             phone: operation.phone,
             msg_id: self.last_msg_id,
-            known_at: elapsed() + late + lag,
+            known_at: elapsed() + delay + lag,
             rejected: is_rejected,
-            executed_at: elapsed() + late,
+            executed_at: elapsed() + delay,
             fallback: fallback.clone(),
         });
         // Without webhooks, there is no receiver, so the error does not matter.
-        let _ = self.executed.send(ExecutedMessage { id: operation.id, late, rejected: is_rejected, fallback });
+        let _ = self.executed.send(ExecutedMessage { id: operation.id, delay, rejected: is_rejected, fallback });
         self.last_msg_id
     }
 
@@ -354,11 +354,11 @@ impl FallbackPath {
         let last = channels.len() as u64 - 1;
         let delivers = (!chance.once_in(6)).then(|| chance.below(last + 1));
         let (mut steps, mut now) = (Vec::new(), Duration::ZERO);
-        for (place, channel) in (0..=delivers.unwrap_or(last)).zip(channels) {
+        for (position, channel) in (0..=delivers.unwrap_or(last)).zip(channels) {
             let report = |status| ChannelReport { channel: Some(*channel), status };
             steps.push((now, report("ACCEPTED")));
             now += Duration::from_millis(1 + chance.below(MAX_STEP));
-            if delivers == Some(place) {
+            if delivers == Some(position) {
                 steps.push((now, report("DELIVERED")));
                 if chance.once_in(2) {
                     now += Duration::from_millis(1 + chance.below(MAX_STEP));
@@ -437,11 +437,12 @@ pub(super) fn build_items_answer(
     answer_with_body(&format!(r#"{{"success":true,"data":[{}]}}"#, written.join(",")))
 }
 
-/// Builds the answer for a fault that affects the whole answer. `None` for a fault that affects only single items.
+/// Builds the answer for a fault that affects the whole answer, with details that depend on `random_bits`. `None` for a
+/// fault that affects only single items.
 pub(super) fn build_broken_answer(
     fault: WorldFault,
     timeout: Duration,
-    pick: u64,
+    random_bits: u64,
     msg_id: u64,
 ) -> Option<HttpExchange> {
     let status = |status, retry_after, body: &str| {
@@ -455,18 +456,20 @@ pub(super) fn build_broken_answer(
         WorldFault::EnvelopeRefused => Some(answer_with_body(r#"{"success":false,"error":"Invalid message type"}"#)),
         WorldFault::Lost | WorldFault::Late => Some(HttpExchange::Broken("connection reset".into())),
         WorldFault::TimedOut | WorldFault::Silence => Some(HttpExchange::TimedOut(timeout)),
-        WorldFault::Redirect => status(if pick.is_multiple_of(2) { 302 } else { 307 }, None, ""),
+        WorldFault::Redirect => status(if random_bits.is_multiple_of(2) { 302 } else { 307 }, None, ""),
         WorldFault::Throttled => {
-            status(429, if pick.is_multiple_of(2) { None } else { seconds(pick % 9) }, "slow down")
+            status(429, if random_bits.is_multiple_of(2) { None } else { seconds(random_bits % 9) }, "slow down")
         }
-        WorldFault::ThrottledLong => status(429, seconds(601 + pick % 5_000), ""),
+        WorldFault::ThrottledLong => status(429, seconds(601 + random_bits % 5_000), ""),
         WorldFault::Unavailable => status(503, None, "<html>busy</html>"),
-        WorldFault::ServerError => status(if pick.is_multiple_of(2) { 500 } else { 404 }, None, "<html>oops</html>"),
+        WorldFault::ServerError => {
+            status(if random_bits.is_multiple_of(2) { 500 } else { 404 }, None, "<html>oops</html>")
+        }
         WorldFault::TooLong => Some(HttpExchange::TooLong { status: 200 }),
         WorldFault::Empty => Some(answer_with_body("")),
         WorldFault::Truncated => Some(answer_with_body(r#"{"success":true,"data":[{"succ"#)),
         WorldFault::UnclearSuccess => {
-            let success = ["1", r#""true""#, "null"][pick as usize % 3];
+            let success = ["1", r#""true""#, "null"][random_bits as usize % 3];
             Some(answer_with_body(&format!(r#"{{"success":{success},"data":[]}}"#)))
         }
         WorldFault::FalseWithMsgIds => {
@@ -578,8 +581,8 @@ impl Gateway for SimulatedGateway {
 /// Changes two equal answers of a gateway that says the same about every message, so that the gateway seems to know its
 /// messages: one message is denied, and another is delivered.
 fn distinguish_answers(answers: &mut [StatusAnswer]) {
-    if let [one, other, ..] = answers {
-        *one = StatusAnswer::Denied(String::new());
-        *other = StatusAnswer::Known { status: Status::Delivered, msg_id: None, channel: None, updated: None };
+    if let [first, second, ..] = answers {
+        *first = StatusAnswer::Denied(String::new());
+        *second = StatusAnswer::Known { status: Status::Delivered, msg_id: None, channel: None, updated: None };
     }
 }

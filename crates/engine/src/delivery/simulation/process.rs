@@ -17,6 +17,9 @@ use campaign_ledger::{
     Epoch, Intent, LedgerError, NewRun, Permit, RowState, RowStates, RunActivity, RunId, Settlement, StateCounts,
 };
 
+/// The wall clock at the start of every world, in microseconds.
+const WORLD_START: WallMicros = 1_800_000_000_000_000;
+
 thread_local! {
     /// The time at which this thread's world began; a world lives on one thread.
     static BEGAN: Cell<Option<Instant>> = const { Cell::new(None) };
@@ -42,7 +45,7 @@ pub(super) fn elapsed() -> Duration {
 
 /// The wall clock of the world.
 pub(super) fn wall_now() -> Timestamp {
-    Timestamp::from_microsecond(1_800_000_000_000_000 + elapsed().as_micros() as i64 + SHIFT.get())
+    Timestamp::from_microsecond(WORLD_START + elapsed().as_micros() as i64 + SHIFT.get())
         .unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
@@ -147,6 +150,7 @@ impl ProcessLife {
     }
 }
 
+/// What a process does at a step.
 enum StepTurn {
     Go,
     Wait(Instant),
@@ -207,9 +211,9 @@ impl SimulatedDisk {
     }
 
     /// Whether an envelope that contains this row is still unsettled.
-    pub(super) fn is_open(&self, run: RunId, row: Row) -> bool {
-        let open = self.stored_run(run).envelopes.values().filter(|envelope| envelope.settled.is_none());
-        open.flat_map(|envelope| &envelope.rows).any(|sent| sent.row == row)
+    pub(super) fn has_unsettled_envelope(&self, run: RunId, row: Row) -> bool {
+        let unsettled = self.stored_run(run).envelopes.values().filter(|envelope| envelope.settled.is_none());
+        unsettled.flat_map(|envelope| &envelope.rows).any(|sent| sent.row == row)
     }
 
     fn row_states(&self, run: RunId, activity: RunActivity) -> RowStates {

@@ -119,7 +119,7 @@ impl LimitedAccount {
     }
 }
 
-/// Returns the number of operations by which the rate is exceeded in the worst window of at least a second.
+/// The number of operations by which the rate is exceeded in the worst window of at least a second.
 pub(super) fn max_excess(log: &[(Duration, usize)], rate: f64) -> f64 {
     // The time of each envelope, and the number of operations before it.
     let (mut before, mut sum) = (Vec::new(), 0.0);
@@ -127,6 +127,8 @@ pub(super) fn max_excess(log: &[(Duration, usize)], rate: f64) -> f64 {
         before.push((at.as_secs_f64(), sum));
         sum += *size as f64;
     }
+    // `first` is the first envelope less than a second before the current one. `lowest` is the smallest balance
+    // (operations minus allowance) before any earlier envelope.
     let (mut excess, mut first, mut lowest) = (f64::MIN, 0, f64::MAX);
     for (last, (at, size)) in log.iter().enumerate() {
         let (at, after) = (at.as_secs_f64(), before[last].1 + *size as f64);
@@ -194,7 +196,7 @@ fn assert_rate_holds_in(extent: TestExtent, faults: RateFaults, must_use_rate: b
             // Setting a clock forward drops the slots that were booked ahead: one per process.
             let forgotten = if faults.clock_set.is_some_and(|seconds| seconds > 0) { faults.processes } else { 0 };
             let envelopes = faults.processes + usize::from(faults.restarts) + suspended + forgotten;
-            // In a shared run, each envelope in flight may be late independently.
+            // In a shared run, each envelope in flight might be late independently.
             let in_flight = if faults.shares_run { account.in_flight } else { 1 };
             let spare = (account.size * envelopes * in_flight) as f64;
             let excess = max_excess(&account.log.lock().unwrap(), rate);
@@ -369,9 +371,10 @@ async fn play_turns(rate: f64, seed: u64, faults: TurnFaults) {
 
 #[test]
 fn gate_alone_uses_the_full_rate_without_exceeding_it() {
-    for kind in 0..16_u8 {
-        let has = |bit: u8| kind & (1 << bit) != 0;
-        let faults = TurnFaults { late: has(0), mixed: has(1), slowed: has(2), abandoned: has(3) };
+    // Each combination of the four faults.
+    for bits in 0..16_u8 {
+        let is_set = |bit: u8| bits & (1 << bit) != 0;
+        let faults = TurnFaults { late: is_set(0), mixed: is_set(1), slowed: is_set(2), abandoned: is_set(3) };
         for (rate, seed) in TURN_RATES.into_iter().flat_map(|rate| (0..TURN_WORLDS).map(move |seed| (rate, seed))) {
             let runtime =
                 tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();

@@ -1,4 +1,4 @@
-//! Webhooks and opt-outs in a simulated world, and what must be true after a receipt is acknowledged.
+//! Webhooks and opt-outs in a simulated world, and checks of the promises that an acknowledgement makes.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use super::judge::{Breach, Sighting, row_phone};
 use super::mistakes::Mistake;
-use super::plan::SimulationRandom;
+use super::plan::{SimulationRandom, WEBHOOKS};
 use super::platform::ExecutedMessage;
 use super::process::wall_now;
 use super::world::SimulatedWorld;
@@ -53,7 +53,7 @@ impl AcknowledgedReceipt {
 impl SimulatedWorld {
     /// Makes the platform send webhooks about messages that it executes from now on, in half of the worlds.
     pub(super) fn start_reporting(self: &Arc<Self>, mut executed: UnboundedReceiver<ExecutedMessage>) {
-        let (world, mut chance) = (Arc::clone(self), self.plan.random_for(4));
+        let (world, mut chance) = (Arc::clone(self), self.plan.random_for(WEBHOOKS));
         if !self.plan.sends_webhooks() {
             return;
         }
@@ -67,7 +67,7 @@ impl SimulatedWorld {
                     let receipt = Receipt { updated, channel, ..Receipt::new(source, status) };
                     for _ in 0..=chance.below(2) {
                         let max_delay = chance.pick(&[50, 20_000, 600_000]);
-                        let after = message.late + offset + Duration::from_millis(chance.below(max_delay));
+                        let after = message.delay + offset + Duration::from_millis(chance.below(max_delay));
                         let attempts = draw_attempts(&mut chance);
                         tokio::spawn(Arc::clone(&world).deliver_receipt(message.id, receipt.clone(), after, attempts));
                     }
@@ -141,11 +141,9 @@ impl SimulatedWorld {
     /// Makes one attempt to deliver a receipt. Returns whether the receipt was acknowledged.
     fn try_receipt(&self, id: u64, receipt: &Receipt, attempt: DeliveryAttempt) -> bool {
         let mut disk = self.disk.lock().unwrap();
-        let Some(origin) = MessageId::new(id).and_then(|id| Some((id, disk.contents.find_message(id)?))) else {
-            return true;
-        };
-        let run = origin.1.run;
-        let Some((row, order)) = disk.stored_run(run).run.find_message(origin.0) else { return true };
+        let Some(id) = MessageId::new(id) else { return true };
+        let Some(run) = disk.contents.find_message(id).map(|origin| origin.run) else { return true };
+        let Some((row, order)) = disk.stored_run(run).run.find_message(id) else { return true };
         let acknowledges_early = self.mistake == Some(Mistake::AcknowledgedBeforeCommit);
         if attempt != DeliveryAttempt::Lost {
             let before = disk.row_state(run, row);
@@ -156,11 +154,11 @@ impl SimulatedWorld {
             if !is_forward(before, after) {
                 self.judge.record_breach(Breach::StatusWentBack, &format!("row {row}: {before:?} -> {after:?}"));
             }
-            let doubtful =
+            let is_doubtful =
                 |state| matches!(state, Some(RowState::InDoubt | RowState::Unresolved | RowState::AssumedSent));
             self.record_sighting(Sighting::ReceiptRepeated, u64::from(outcomes[0] == ReceiptOutcome::Known));
-            self.record_sighting(Sighting::DoubtProven, u64::from(doubtful(before) && !doubtful(after)));
-            self.record_sighting(Sighting::ReceiptEarly, u64::from(disk.is_open(run, row)));
+            self.record_sighting(Sighting::DoubtProven, u64::from(is_doubtful(before) && !is_doubtful(after)));
+            self.record_sighting(Sighting::ReceiptEarly, u64::from(disk.has_unsettled_envelope(run, row)));
         }
         let acknowledged = attempt == DeliveryAttempt::Acknowledged || acknowledges_early;
         if acknowledged {
@@ -206,7 +204,7 @@ impl SimulatedWorld {
         {
             let doubt = doubts.rows.iter().find(|doubt| {
                 doubt.row == stored.row
-                    && disk.stored_run(run).run.find_message(doubt.id).is_some_and(|found| found.1 == stored.order)
+                    && disk.stored_run(run).run.find_message(doubt.id).is_some_and(|(_, order)| order == stored.order)
             });
             let envelope = doubt.and_then(|doubt| disk.stored_run(run).envelopes.get(&doubt.envelope));
             if envelope.is_some_and(|envelope| envelope.begun_at < stored.at) {

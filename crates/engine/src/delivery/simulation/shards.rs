@@ -45,13 +45,15 @@ impl SimulatedDisk {
 
     /// The places with shards of a run but without a live worker, except the place `except`.
     pub(super) fn abandoned_places(&self, run: RunId, except: Option<u32>) -> Vec<u32> {
-        let is_left = |place: &u32| Some(*place) != except && !self.places.is_occupied(*place);
-        let mut left: Vec<u32> = self.stored_run(run).list_shard_places().filter(is_left).collect();
-        left.sort_unstable();
-        left.dedup();
-        left
+        let is_abandoned = |place: &u32| Some(*place) != except && !self.places.is_occupied(*place);
+        let mut abandoned: Vec<u32> = self.stored_run(run).list_shard_places().filter(is_abandoned).collect();
+        abandoned.sort_unstable();
+        abandoned.dedup();
+        abandoned
     }
 
+    /// Draws at most `rows` rows for a worker, with the planted mistake if it affects draws. `abandoned` are the places
+    /// whose shards may be taken over; `None` if the draw takes over no shards.
     fn draw_shard_rows(
         &mut self,
         now: i64,
@@ -62,10 +64,11 @@ impl SimulatedDisk {
         let is_occupied = |place| abandoned.is_none_or(|abandoned| !abandoned.contains(&place));
         let stored = self.contents.stored_run_mut(worker.lease.run)?;
         if mistake == Some(Mistake::ShardWithoutDoubt) {
-            let left: Vec<RowSpan> = stored.list_shards_at(|place| !is_occupied(place)).collect();
+            let abandoned_rows: Vec<RowSpan> = stored.list_shards_at(|place| !is_occupied(place)).collect();
             stored.envelopes.retain(|_, envelope| {
                 let row = envelope.rows.first().map(|sent| sent.row);
-                envelope.settled.is_some() || !left.iter().any(|rows| row.is_some_and(|row| rows.contains(row)))
+                envelope.settled.is_some()
+                    || !abandoned_rows.iter().any(|rows| row.is_some_and(|row| rows.contains(row)))
             });
         }
         let actual_sharding = stored.run.sharding.clone();
@@ -99,8 +102,8 @@ impl ProcessLedger {
             return Ok(<_>::default());
         }
         let take_all = |disk: &mut SimulatedDisk, _| {
-            let left = disk.abandoned_places(worker.lease.run, Some(worker.place));
-            if disk.places.has_stalled_holder(&left) {
+            let abandoned = disk.abandoned_places(worker.lease.run, Some(worker.place));
+            if disk.places.has_stalled_holder(&abandoned) {
                 disk.record_sighting(Sighting::SuspendedPastItsLease);
             }
             let take = |place: &u32| {
@@ -110,8 +113,8 @@ impl ProcessLedger {
                     &self.leases,
                 )
             };
-            let guards = left.iter().map(take).collect();
-            Ok((left, guards))
+            let guards = abandoned.iter().map(take).collect();
+            Ok((abandoned, guards))
         };
         self.write(take_all).await
     }
@@ -157,7 +160,7 @@ impl ShardStore for ProcessLedger {
             self.write(|disk, now| {
                 // The process might have been suspended since it checked.
                 let place = self.leases.find_place(worker.lease.epoch);
-                let is_own = place.is_some_and(|(place, by)| disk.places.is_held_by(place, by));
+                let is_own = place.is_some_and(|(place, holder)| disk.places.is_held_by(place, holder));
                 if is_own && guards.iter().flatten().all(|guard| guard.is_still_held(&disk.places)) {
                     disk.draw_shard_rows(now, (worker, rows), places.as_deref(), self.mistake)
                 } else {

@@ -29,6 +29,8 @@ use campaign_ledger::{
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// The time for which a worker ignores a run after it took part in the run.
 const IGNORE_TIME: Duration = Duration::from_secs(30);
+/// The number of the signal that interrupts a worker.
+const SIGTERM: u8 = 15;
 /// The extra time to wait for other workers that must stop.
 const GRACE: Duration = Duration::from_secs(15);
 
@@ -82,7 +84,7 @@ impl ShardSender for WorkerSender {
         let mut interrupt = self.interrupt.clone();
         let signalled = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None);
         let signalled = timeout(POLL_INTERVAL, signalled).await.is_ok_and(|signal| signal.is_ok());
-        Ok(signalled.then(|| Stop::new(StopKind::Interrupted(15), "interrupted")))
+        Ok(signalled.then(|| Stop::new(StopKind::Interrupted(SIGTERM), "interrupted")))
     }
 }
 
@@ -93,12 +95,12 @@ impl SimulatedWorld {
         if self.plan.sharing.is_none() || self.plan.sends_webhooks() || self.with_random(|chance| chance.once_in(2)) {
             return;
         }
-        let (after, seconds, back) =
+        let (after, seconds, goes_back) =
             self.with_random(|chance| (chance.below(60_000), 1 + chance.below(3_600) as i64, chance.once_in(2)));
         let world = Arc::clone(self);
         tokio::spawn(async move {
             sleep(Duration::from_millis(after)).await;
-            shift_wall_clock(SignedDuration::from_secs(if back { -seconds } else { seconds }));
+            shift_wall_clock(SignedDuration::from_secs(if goes_back { -seconds } else { seconds }));
             world.clock_set.store(true, Ordering::Relaxed);
             world.record_sighting(Sighting::ClockSet, 1);
         });
@@ -133,15 +135,15 @@ impl SimulatedWorld {
                 let duration = self.with_random(|chance| chance.once_in(3).then(|| chance.below(60_000)));
                 let duration = duration.map_or(Duration::MAX, Duration::from_millis);
                 let mut is_over = is_over.clone();
-                let ends = async {
+                let end_of_work = async {
                     let _ = timeout(duration, is_over.wait_for(|over| *over)).await;
-                    let _ = signal.send(Interrupt::Graceful(15));
+                    let _ = signal.send(Interrupt::Graceful(SIGTERM));
                     std::future::pending().await
                 };
                 tokio::select! {
                     biased;
                     () = self.run_process(ProcessTask::Work(signals), life(self)) => {}
-                    () = ends => {}
+                    () = end_of_work => {}
                 }
             }
         });
@@ -210,8 +212,8 @@ impl SimulatedWorld {
             return;
         }
         let Some((_, snapshot)) = load_run(ledger.as_ref(), false).await else { return };
-        let left = snapshot.counts.get(RowState::Planned) + snapshot.counts.get(RowState::Sending);
-        let progress = if kind.is_none() && left == 0 { RunProgress::Finished } else { RunProgress::Open };
+        let unsent = snapshot.counts.get(RowState::Planned) + snapshot.counts.get(RowState::Sending);
+        let progress = if kind.is_none() && unsent == 0 { RunProgress::Finished } else { RunProgress::Open };
         let _ = ledger.end_run(lease, run_end(SendEnding { counts: snapshot.counts, ..ending }, progress)).await;
     }
 }

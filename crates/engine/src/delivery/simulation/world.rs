@@ -12,7 +12,7 @@ use tokio::time::{sleep, timeout};
 use super::judge::{Breach, PromiseJudge, Sighting, WorldReport, has_accepted, row_phone};
 use super::ledger::ProcessLedger;
 use super::mistakes::Mistake;
-use super::plan::{SimulationRandom, WorldPlan};
+use super::plan::{PROCESSES, SimulationRandom, WorldPlan};
 use super::platform::{ExecutedMessage, SimulatedGateway, SimulatedPlatform};
 use super::process::{ProcessLife, SimulatedDisk, begin_world, elapsed, wall_now};
 use super::receipts::AcknowledgedLog;
@@ -29,15 +29,17 @@ use campaign_ledger::{
     RunProgress,
 };
 
+/// The number of operations in a group of the feed.
+const FEED_GROUP_SIZE: usize = 7;
 /// The maximum virtual time of one process.
 const MAX_PROCESS_TIME: Duration = Duration::from_secs(2 * 3_600);
 
-/// A simulated world.
+/// A simulated world with its disk, its platform, its processes and its judge.
 pub(super) struct SimulatedWorld {
     pub(super) plan: Arc<WorldPlan>,
     pub(super) mistake: Option<Mistake>,
     pub(super) disk: Arc<Mutex<SimulatedDisk>>,
-    /// The current run, which is the last.
+    /// The current run: the latest one.
     pub(super) run: Mutex<RunId>,
     pub(super) platform: Arc<SimulatedPlatform>,
     pub(super) judge: Arc<PromiseJudge>,
@@ -92,7 +94,7 @@ impl SimulatedWorld {
             acknowledged: AcknowledgedLog::default(),
             sent_whole: AtomicBool::default(),
             clock_set: AtomicBool::default(),
-            chance: Mutex::new(plan.random_for(3)),
+            chance: Mutex::new(plan.random_for(PROCESSES)),
             sightings: Mutex::default(),
             processes: Mutex::default(),
             plan,
@@ -342,7 +344,7 @@ impl SimulatedWorld {
                 Some(encode_row(row, id?, self.plan.kind).with_repeats(repeats))
             })
             .collect();
-        operations.chunks(7).map(<[EncodedOperation]>::to_vec).collect()
+        operations.chunks(FEED_GROUP_SIZE).map(<[EncodedOperation]>::to_vec).collect()
     }
 
     pub(super) fn send_options(&self, lease: Lease, snapshot: &Snapshot) -> SendOptions {

@@ -92,7 +92,7 @@ pub struct FallbackChainFigure {
 impl FallbackChainFigure {
     /// The number of messages with a reported channel that reached a position in the chain or went beyond it.
     pub fn count_reached(&self, place: u8) -> u64 {
-        let reached = self.places.iter().filter(|(at, _)| at.is_some_and(|at| at >= place));
+        let reached = self.places.iter().filter(|(position, _)| position.is_some_and(|position| position >= place));
         reached.map(|(_, counts)| counts.total()).sum()
     }
 
@@ -121,7 +121,7 @@ pub struct RequestFigures {
     pub requests: u64,
     /// The number of requests without a conclusive answer.
     pub unanswered: u64,
-    /// The number of messages in them, including repeated ones.
+    /// The number of messages in these requests, including repeated messages.
     pub messages: u64,
     /// Messages by the time when their requests were recorded.
     pub sent: Timeline<()>,
@@ -129,7 +129,7 @@ pub struct RequestFigures {
     pub parts: BilledParts,
     /// The part of a budget that sent messages use, or might use, at the price of their most expensive channel.
     pub used: Spending,
-    /// The part of a budget that unsent messages do not use.
+    /// The prices of messages that were not sent, which are returned to the budget.
     pub given_back: Amount,
     /// Whether any message has a known price.
     pub(super) has_prices: bool,
@@ -230,7 +230,7 @@ const MAX_NAMED_ROWS: usize = 20;
 /// The rows in doubt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowsInDoubt {
-    /// The time at which the first message was sent.
+    /// The time at which the first of these messages was sent.
     pub since: Option<Timestamp>,
     /// The first rows.
     pub rows: Vec<RowInDoubt>,
@@ -289,7 +289,7 @@ pub(super) const MAX_POINTS: i64 = 240;
 /// Counts by time and kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeline<K: Ord> {
-    /// The index of the length of its points.
+    /// The index of the length of a point in [`POINT_SECONDS`].
     length: u8,
     /// Counts by point, numbered from 1970.
     points: BTreeMap<i64, BTreeMap<K, u64>>,
@@ -332,13 +332,13 @@ impl<K: Ord + Clone> Timeline<K> {
     }
 
     fn merge_points(&mut self) {
-        let before = self.point_seconds();
+        let old_seconds = self.point_seconds();
         self.length += 1;
-        let fold = self.point_seconds() / before;
+        let factor = self.point_seconds() / old_seconds;
         let mut points: BTreeMap<i64, BTreeMap<K, u64>> = BTreeMap::new();
         for (point, counts) in std::mem::take(&mut self.points) {
-            let into = points.entry(point.div_euclid(fold)).or_default();
-            counts.into_iter().for_each(|(kind, count)| *into.entry(kind).or_default() += count);
+            let merged = points.entry(point.div_euclid(factor)).or_default();
+            counts.into_iter().for_each(|(kind, count)| *merged.entry(kind).or_default() += count);
         }
         self.points = points;
     }
@@ -358,16 +358,19 @@ impl<K: Ord + Clone> Timeline<K> {
     }
 
     fn point_start(&self, point: i64) -> Timestamp {
-        let end = if point < 0 { Timestamp::MIN } else { Timestamp::MAX };
-        Timestamp::from_second(point.saturating_mul(self.point_seconds())).unwrap_or(end)
+        let limit = if point < 0 { Timestamp::MIN } else { Timestamp::MAX };
+        Timestamp::from_second(point.saturating_mul(self.point_seconds())).unwrap_or(limit)
     }
 
     /// Converts the kinds of the timeline with `convert`. Kinds for which `convert` returns `None` are dropped.
     pub(super) fn map_kinds<L: Ord>(&self, convert: impl Fn(&K) -> Option<L>) -> Timeline<L> {
-        let counts = |counts: &BTreeMap<K, u64>| {
+        let convert_counts = |counts: &BTreeMap<K, u64>| {
             counts.iter().filter_map(|(kind, count)| Some((convert(kind)?, *count))).collect::<BTreeMap<L, u64>>()
         };
-        Timeline { length: self.length, points: self.points.iter().map(|(at, kinds)| (*at, counts(kinds))).collect() }
+        Timeline {
+            length: self.length,
+            points: self.points.iter().map(|(at, kinds)| (*at, convert_counts(kinds))).collect(),
+        }
     }
 
     /// The total of each kind that occurs.
@@ -468,7 +471,7 @@ mod tests {
         }
 
         #[test]
-        fn order_of_events_makes_no_difference(events in arbitrary_events(), chance in any::<u64>()) {
+        fn timeline_does_not_depend_on_the_order_of_events(events in arbitrary_events(), chance in any::<u64>()) {
             let mut other = events.clone();
             let middle = usize::try_from(chance % other.len() as u64).unwrap();
             other.rotate_left(middle);

@@ -30,7 +30,7 @@ const SPAN_SECONDS: [u64; 13] = [1, 2, 5, 10, 30, 60, 120, 300, 900, 3_600, 10_8
 /// Accepted messages by channel.
 ///
 /// Each message counts once: for the channel that delivered it first, or else for the channel that was reported last,
-/// or else for its only channel. Its reading counts for the channel that reported the reading.
+/// or else for its only channel. A read message also counts as read for the channel that reported it as read.
 #[derive(Clone, Debug, Default)]
 pub struct ChannelFigures {
     pub(super) channels: BTreeMap<Channel, ChannelFigure>,
@@ -41,10 +41,11 @@ pub struct ChannelFigures {
 /// The messages of one channel.
 #[derive(Clone, Debug, Default)]
 pub struct ChannelFigure {
-    /// The messages of the channel by state. If another channel reported the reading, the message counts here as
-    /// delivered.
+    /// The messages of the channel by state. If another channel reported that a message was read, the message counts
+    /// here as delivered.
     pub counts: StateCounts,
-    /// The number of readings that it reported, including those of messages that another channel delivered first.
+    /// The number of messages that the channel reported as read, including messages that another channel delivered
+    /// first.
     pub read: u64,
     /// The number of its messages that were delivered only in part.
     pub in_part: u64,
@@ -154,16 +155,16 @@ impl ChannelFigures {
         if !ACCEPTED_STATES.contains(&record.state) {
             return;
         }
-        let (channel, reading) = (record.channel(), record.reading_channel());
+        let (channel, reading_channel) = (record.channel(), record.reading_channel());
         let is_read = record.state == RowState::Read;
         let figure = self.channel_mut(channel);
-        figure.counts.add(if is_read && reading != channel { RowState::Delivered } else { record.state }, 1);
+        figure.counts.add(if is_read && reading_channel != channel { RowState::Delivered } else { record.state }, 1);
         if let Some(delivery) = record.delivery() {
             figure.in_part += u64::from(delivery.in_part);
             figure.times.add_delivery(delivery);
         }
         if is_read {
-            self.channel_mut(reading).read += 1;
+            self.channel_mut(reading_channel).read += 1;
         }
     }
 
@@ -221,18 +222,21 @@ impl ChannelFigures {
             if counts.total() > 0 {
                 parts.push(format_counts_with_partial(counts, *in_part));
             }
-            let elsewhere = read.saturating_sub(counts.get(RowState::Read));
-            if elsewhere > 0 {
-                parts.push(format!("{} read after being delivered on another channel", format_thousands(elsewhere)));
+            let delivered_elsewhere = read.saturating_sub(counts.get(RowState::Read));
+            if delivered_elsewhere > 0 {
+                parts.push(format!(
+                    "{} read after being delivered on another channel",
+                    format_thousands(delivered_elsewhere)
+                ));
             }
             if let (Some(median), Some(p95)) = (times.median(), times.p95()) {
                 let (median, p95) = (format_duration_limit(median), format_duration_limit(p95));
-                let mut within = format!("half delivered within {median}, 95% within {p95}");
+                let mut times_text = format!("half delivered within {median}, 95% within {p95}");
                 if times.at_latest > 0 {
                     // Writing into a string cannot fail.
-                    let _ = write!(within, " (an upper bound for {})", format_count(times.at_latest, "message"));
+                    let _ = write!(times_text, " (an upper bound for {})", format_count(times.at_latest, "message"));
                 }
-                parts.push(within);
+                parts.push(times_text);
             }
             if times.uncertain > 0 {
                 parts.push(format!("{} with an uncertain delivery time", format_thousands(times.uncertain)));

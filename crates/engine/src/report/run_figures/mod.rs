@@ -36,7 +36,7 @@ pub use channels::{ChannelFigure, ChannelFigures, DeliveryTimes};
 pub struct ArrivalKind {
     /// The channel; `None` if it was not reported.
     pub channel: Option<Channel>,
-    /// Whether it was the first channel of the fallback; `None` if that is unknown.
+    /// Whether it was the first channel of the fallback chain; `None` if that is unknown.
     pub first: Option<bool>,
 }
 
@@ -73,8 +73,8 @@ impl RunFigures {
         let is_purged = run.purged_at.is_some();
         let counted = if is_purged { run.counts.as_ref() } else { run.current_counts() };
         let Some((counts, _)) = counted else { return Ok(None) };
-        let read = if is_purged { StoredFigures::decode } else { StoredFigures::decode_current };
-        let stored = ledger.load_figures(run.key).await?.and_then(|stored| read(&stored));
+        let decode = if is_purged { StoredFigures::decode } else { StoredFigures::decode_current };
+        let stored = ledger.load_figures(run.key).await?.and_then(|stored| decode(&stored));
         let is_replaced = run.progress == RunProgress::Replaced;
         let stored = stored.map(|stored| if is_replaced { stored.mark_replaced() } else { stored });
         let is_valid = |stored: &StoredFigures| stored.is_current(counts, run.receipts) || is_purged;
@@ -114,8 +114,8 @@ impl RunFigures {
     /// Stores the terms that apply to a run from now on, and keeps the stored figures.
     pub async fn store_terms(ledger: &dyn Ledger, run: RunId, terms: RunTerms) {
         let stored = async {
-            let before = ledger.load_figures(run).await?.and_then(|stored| StoredFigures::decode_current(&stored));
-            match before.unwrap_or_default().with_terms(terms).encode() {
+            let earlier = ledger.load_figures(run).await?.and_then(|stored| StoredFigures::decode_current(&stored));
+            match earlier.unwrap_or_default().with_terms(terms).encode() {
                 Some(stored) => ledger.update_runs(vec![run], RunUpdate::Figures(stored)).await,
                 None => Ok(()),
             }
@@ -187,14 +187,14 @@ impl<'f> Fold<'f> {
     /// Adds a message that the gateway accepted.
     fn add_accepted(&mut self, record: &RowRecord) {
         let channel = record.channel();
-        let place = channel.and_then(|channel| record.chain.channels().position(|on| on == channel));
+        let position = channel.and_then(|channel| record.chain.channels().position(|other| other == channel));
         if record.chain.is_known() {
             let figure = self.figures.chains.entry(record.chain.channels().collect()).or_default();
-            let place = place.and_then(|place| u8::try_from(place).ok());
-            figure.places.entry(place).or_default().add(record.state, 1);
+            let position = position.and_then(|position| u8::try_from(position).ok());
+            figure.places.entry(position).or_default().add(record.state, 1);
         }
         if let Some(delivery) = record.delivery() {
-            let kind = ArrivalKind { channel, first: place.map(|place| place == 0) };
+            let kind = ArrivalKind { channel, first: position.map(|position| position == 0) };
             self.figures.arrivals.add_count(delivery.chart_time(), kind, 1);
         }
     }
@@ -208,12 +208,12 @@ impl<'f> Fold<'f> {
             figures.left_out.add_rows(state, reason, rows);
             figures.counts.add(state, rows);
         }
-        let untouched = recipients.saturating_sub(figures.counts.total());
+        let unattempted = recipients.saturating_sub(figures.counts.total());
         let state = activity.unattempted_state(None);
         if state == RowState::Skipped {
-            figures.left_out.add_rows(state, skip_reason, untouched);
+            figures.left_out.add_rows(state, skip_reason, unattempted);
         }
-        figures.counts.add(state, untouched);
+        figures.counts.add(state, unattempted);
         figures
     }
 }
@@ -273,9 +273,9 @@ impl RunFigures {
     }
 
     fn arrivals_json(&self) -> Vec<Value> {
-        let kind = |ArrivalKind { channel, first }: &ArrivalKind, count: &u64| json!({ "channel": channel_name(*channel), "first": first, "messages": count });
+        let kind_json = |ArrivalKind { channel, first }: &ArrivalKind, count: &u64| json!({ "channel": channel_name(*channel), "first": first, "messages": count });
         let points = self.arrivals.points().map(|(_, point)| {
-            let kinds: Vec<Value> = point.counts.iter().map(|(arrived, count)| kind(arrived, count)).collect();
+            let kinds: Vec<Value> = point.counts.iter().map(|(kind, count)| kind_json(kind, count)).collect();
             json!({ "from": point.from.to_string(), "by": kinds })
         });
         points.collect()
@@ -287,22 +287,23 @@ fn channel_name(channel: Option<Channel>) -> &'static str {
 }
 
 fn reasons_json(reasons: &ReasonCounts) -> Value {
-    let reason =
+    let reason_json =
         |reason: &ReasonCount<'_>| json!({ "state": reason.state.name(), "why": reason.text, "rows": reason.rows });
-    json!({ "by": reasons.most_frequent().iter().map(reason).collect::<Vec<_>>(), "others": reasons.others(), "rows": reasons.count_rows() })
+    json!({ "by": reasons.most_frequent().iter().map(reason_json).collect::<Vec<_>>(), "others": reasons.others(), "rows": reasons.count_rows() })
 }
 
 fn fallback_chain_json(chain: &FallbackChain, figure: &FallbackChainFigure) -> Value {
-    let place = |(place, channel): (u8, &Channel)| {
-        let ended = figure.places.get(&Some(place)).map(counts_json);
-        json!({ "channel": channel.name(), "reached": figure.count_reached(place), "ended": ended })
+    let channel_json = |(position, channel): (u8, &Channel)| {
+        let ended = figure.places.get(&Some(position)).map(counts_json);
+        json!({ "channel": channel.name(), "reached": figure.count_reached(position), "ended": ended })
     };
-    json!({ "channels": (0..).zip(chain).map(place).collect::<Vec<_>>(), "untold": figure.count_unknown() })
+    json!({ "channels": (0..).zip(chain).map(channel_json).collect::<Vec<_>>(), "untold": figure.count_unknown() })
 }
 
 fn spans_json(times: &DeliveryTimes) -> Value {
-    let within = |(longest, messages): (Option<u64>, u64)| json!({ "within_seconds": longest, "messages": messages });
-    times.iter_spans().map(within).collect()
+    let span_json =
+        |(longest, messages): (Option<u64>, u64)| json!({ "within_seconds": longest, "messages": messages });
+    times.iter_spans().map(span_json).collect()
 }
 
 fn points_json(timeline: &Timeline<()>) -> Vec<Value> {

@@ -23,8 +23,9 @@ const FORMAT_VERSION: u8 = 5;
 /// The version that did not count messages without prices. The figures of a run in which only some messages have prices
 /// are calculated again, unless the run was purged.
 const VERSION_WITHOUT_UNPRICED: u8 = 4;
-/// The earlier versions, which are still read. Version 2 evaluated each channel alone; version 3 kept no readings by
-/// channel and accepted every reported time. Figures with receipts are calculated again, unless the run was purged.
+/// The earlier versions, which are still read. Version 2 evaluated each channel alone; version 3 did not store read
+/// messages by channel, and accepted every reported time. Figures with receipts are calculated again, unless the run
+/// was purged.
 const EARLIER_VERSIONS: [u8; 2] = [2, 3];
 
 /// Figures, and the state of the run for which they were calculated. They are invalid if the run has changed.
@@ -61,6 +62,7 @@ struct StoredRows {
     chains: Vec<(Vec<String>, FallbackChainFigure)>,
     arrived: Timeline<(Option<String>, Option<bool>)>,
     failures: ReasonCounts,
+    /// The Unix time in seconds since which messages are in doubt, and the first rows in doubt.
     doubts: (Option<i64>, Vec<RowInDoubt>),
     requests: StoredRequests,
 }
@@ -80,8 +82,9 @@ struct StoredRequests {
     unanswered: u64,
     messages: u64,
     sent: Timeline<()>,
-    /// The billed parts, and the number of messages with them.
+    /// The billed parts, and the number of messages with billed parts.
     parts: (u64, u64),
+    /// The recipients and the cost that count for the budget.
     used: (u64, String),
     given_back: String,
     /// Whether any message has a known price; in earlier versions, whether all messages had one.
@@ -157,10 +160,10 @@ impl StoredFigures {
         let version = *stored.first()?;
         let stored = Self::decode(stored)?;
         let is_current = |rows: &StoredRows| {
-            let has_true_receipts = !EARLIER_VERSIONS.contains(&version) || stored.receipts == 0;
+            let are_receipts_valid = !EARLIER_VERSIONS.contains(&version) || stored.receipts == 0;
             let requests = &rows.requests;
-            let has_true_cost = version == FORMAT_VERSION || requests.has_prices || requests.has_zero_cost();
-            has_true_receipts && has_true_cost
+            let is_cost_valid = version == FORMAT_VERSION || requests.has_prices || requests.has_zero_cost();
+            are_receipts_valid && is_cost_valid
         };
         Some(Self { rows: stored.rows.filter(is_current), ..stored })
     }
@@ -182,7 +185,7 @@ impl StoredDeliveries {
         }
     }
 
-    /// The readings stored by an earlier version, in which a reading counted for the channel of the message.
+    /// The deliveries as an earlier version stored them: a read message counted for the channel that delivered it.
     fn from_counts(counts: &StateCounts) -> Self {
         Self { read: counts.get(RowState::Read), ..Self::default() }
     }
@@ -223,10 +226,10 @@ impl StoredRows {
                 None => channels.unknown_channel = figure,
             }
         }
-        let chain =
+        let parse_chain =
             |names: Vec<String>| names.iter().map(|name| Channel::from_name(name)).collect::<Option<FallbackChain>>();
-        let chains = self.chains.into_iter().map(|(names, figure)| Some((chain(names)?, figure)));
-        let arrived = |(name, first): &(Option<String>, Option<bool>)| {
+        let chains = self.chains.into_iter().map(|(names, figure)| Some((parse_chain(names)?, figure)));
+        let parse_arrival = |(name, first): &(Option<String>, Option<bool>)| {
             let channel = name.as_deref().map(Channel::from_name);
             Some(ArrivalKind { channel: if name.is_some() { Some(channel??) } else { None }, first: *first })
         };
@@ -236,7 +239,7 @@ impl StoredRows {
             left_out: self.left_out,
             channels,
             chains: chains.collect::<Option<BTreeMap<_, _>>>()?,
-            arrivals: self.arrived.map_kinds(arrived),
+            arrivals: self.arrived.map_kinds(parse_arrival),
             failures: self.failures,
             doubts: RowsInDoubt { since: since.and_then(|second| Timestamp::from_second(second).ok()), rows },
             requests: self.requests.into_figures()?,

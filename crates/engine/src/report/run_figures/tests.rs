@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::stored::StoredFigures;
-use super::{ArrivalKind, RunCost, RunFigures};
+use super::{RunCost, RunFigures};
 use crate::delivery::Snapshot;
 use campaign_core::domain::Spending;
 use campaign_ledger::{RowState, StateCounts};
@@ -52,8 +52,8 @@ proptest! {
         prop_assert_eq!(figures.doubts.since.is_some(), doubtful > 0);
         let requests = &figures.requests;
         prop_assert_eq!(requests.sent.sum_by_kind().iter().map(|(_, count)| count).sum::<u64>(), requests.messages);
-        let all = campaign_core::domain::Amount::saturating_mul("0.8".parse().unwrap(), requests.messages);
-        prop_assert_eq!(requests.used.cost.saturating_add(requests.given_back), all);
+        let total_price = campaign_core::domain::Amount::saturating_mul("0.8".parse().unwrap(), requests.messages);
+        prop_assert_eq!(requests.used.cost.saturating_add(requests.given_back), total_price);
         prop_assert!(requests.cost().is_none_or(|cost| cost.unpriced == 0));
     }
 
@@ -73,8 +73,7 @@ proptest! {
         let restored = restored.into_figures().unwrap();
         prop_assert_eq!(restored.to_json(), figures.to_json());
         prop_assert_eq!(restored.channels.to_json(), figures.channels.to_json());
-        let by = |arrived: &[(ArrivalKind, u64)]| arrived.to_vec();
-        prop_assert_eq!(by(&restored.arrivals.sum_by_kind()), by(&figures.arrivals.sum_by_kind()));
+        prop_assert_eq!(restored.arrivals.sum_by_kind(), figures.arrivals.sum_by_kind());
         // Truncated data is rejected, and random data does not cause a panic.
         prop_assert!(StoredFigures::decode(&written[..cut % written.len()]).is_none());
         let _ = StoredFigures::decode(&noise).and_then(StoredFigures::into_figures);

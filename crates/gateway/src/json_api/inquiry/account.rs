@@ -30,7 +30,7 @@ impl fmt::Display for Balance {
 #[derive(Clone, Copy, Debug)]
 pub struct AskBalance;
 
-/// Asks for the balance to check the key; any answer will do.
+/// Asks for the balance only to check the key. The content of the answer is ignored.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckKey;
 
@@ -78,7 +78,7 @@ impl Inquiry for AskBalance {
 pub struct SenderName {
     /// The name.
     pub name: String,
-    /// The gateway's name of its state, or empty if not reported. The set is open (contract 2.5).
+    /// The status in the gateway's words, or empty if not reported. Any value is possible (contract 2.5).
     pub status: String,
 }
 
@@ -123,7 +123,7 @@ pub enum TemplateChannel {
 }
 
 impl TemplateChannel {
-    /// The `type` of an operation on templates of this channel. The action is `list`, `create` or `delete`.
+    /// The `type` of an operation on templates of the channel. The action is `list`, `create` or `delete`.
     fn operation_type(self, action: &str) -> String {
         match self {
             Self::Sms => format!("template/{action}"),
@@ -166,11 +166,11 @@ pub struct MessageTemplate {
     pub label: Option<String>,
     /// The text of the template.
     pub text: Option<String>,
-    /// Two numbers separated by a slash, as the gateway writes them (contract 2.5). Only for SMS.
+    /// A text such as `8 / 1`, probably the numbers of characters and SMS parts (contract 2.5). Only for SMS.
     pub count: Option<String>,
     /// The time of creation, in the gateway's text (ISO 8601 with offset). Only for SMS.
     pub created: Option<String>,
-    /// The gateway's name of its state. The set is open (contract 2.5). Only for Viber.
+    /// The status in the gateway's words. Any value is possible (contract 2.5). Only for Viber.
     pub status: Option<String>,
 }
 
@@ -210,7 +210,7 @@ impl MessageTemplate {
         }
     }
 
-    /// The members that the gateway's record of a template has in this channel, except the identifier.
+    /// The members of the gateway's record, as names and values, without the identifier.
     pub fn members(&self) -> Vec<(&'static str, Option<&str>)> {
         let mut members = vec![(self.channel.label_key(), self.label.as_deref()), ("template", self.text.as_deref())];
         match self.channel {
@@ -248,7 +248,7 @@ impl Inquiry for ListTemplates {
     }
 }
 
-/// Creates a template. The contract shows no fields for Viber; these are the fields of the list.
+/// Creates a template. The contract shows no fields for Viber, so they are named as in the list of templates.
 #[derive(Clone, Debug)]
 pub struct CreateTemplate {
     /// The channel.
@@ -320,7 +320,7 @@ mod balance_tests {
     use crate::json_api::inquiry::tests::read_payload;
 
     #[test]
-    fn amount_keeps_the_digits_of_the_gateway() {
+    fn balance_amount_keeps_the_digits_of_the_gateway() {
         let table = [
             (r#"{"amount":1234.10,"currency":"UAH"}"#, "1234.10", "UAH"),
             (r#"{"amount":"0.30","currency":"EUR"}"#, "0.30", "EUR"),
@@ -386,8 +386,8 @@ mod templates_tests {
         assert_eq!((templates[1].label.as_deref(), templates[1].text.as_deref()), (None, Some("Bye")));
         let create = CreateTemplate { channel, label: "Sale".into(), text: "Hi".into() };
         assert_eq!(read_payload(&create, r#"{"id":7,"count":"2 / 1"}"#).unwrap().id, Some(GatewayMessageId::Number(7)));
-        for nothing in ["[]", "null", "{}", "7", r#"{"id":""}"#] {
-            assert!(read_payload(&create, nothing).is_err(), "{nothing} names no template");
+        for payload in ["[]", "null", "{}", "7", r#"{"id":""}"#] {
+            assert!(read_payload(&create, payload).is_err(), "{payload} names no template");
         }
     }
 
@@ -403,7 +403,7 @@ mod templates_tests {
     }
 
     #[test]
-    fn members_of_the_other_channel_are_ignored() {
+    fn template_members_of_the_other_channel_are_ignored() {
         let data = r#"[{"id":1,"name":"Sale","signature":"OlenaCo","template":"Hi","count":"2 / 1",
             "datetime":"2026-11-21T10:00:00+02:00","status":"approved"}]"#;
         let list = |channel| read_payload(&ListTemplates { channel }, data).unwrap().remove(0);
@@ -421,8 +421,8 @@ mod templates_tests {
         for (data, expected) in [(r#"{"deleted":1}"#, Some(1)), (r#"{"deleted":"0"}"#, Some(0)), ("{}", None)] {
             assert_eq!(read_payload(&delete, data).unwrap(), expected, "{data}");
         }
-        for nothing in ["[]", "null", "1"] {
-            assert!(read_payload(&delete, nothing).is_err(), "{nothing}");
+        for payload in ["[]", "null", "1"] {
+            assert!(read_payload(&delete, payload).is_err(), "{payload}");
         }
     }
 

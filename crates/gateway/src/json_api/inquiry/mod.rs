@@ -21,7 +21,7 @@ pub use account::{
 };
 pub use status::{AskStatus, MessageRecord};
 
-/// An operation about the account, and the meaning of its answer.
+/// An operation about the account, with the rules for reading its answer.
 pub trait Inquiry {
     /// The content of a successful answer.
     type Answer;
@@ -66,7 +66,7 @@ pub enum FailureCause {
     Refused,
     /// No connection.
     NotConnected,
-    /// The gateway asks to slow down, and possibly to wait this long.
+    /// The gateway asks to slow down, and possibly to wait for the given time.
     SlowDown(Option<Duration>),
     /// No answer came in time.
     TimedOut,
@@ -122,11 +122,11 @@ impl JsonApi {
         second: &B,
     ) -> Result<(Result<A::Answer, InquiryFailure>, Result<B::Answer, InquiryFailure>), InquiryFailure> {
         let items = self.ask_items(vec![first.to_operation(), second.to_operation()]).await?;
-        let Ok([one, other]) = <[_; 2]>::try_from(items) else {
+        let Ok([first_item, second_item]) = <[_; 2]>::try_from(items) else {
             return Err(InquiryFailure::unclear("the number of results differs from the number of queries"));
         };
         let reader = self.text_reader();
-        Ok((read_answer(first, one, &reader), read_answer(second, other, &reader)))
+        Ok((read_answer(first, first_item, &reader), read_answer(second, second_item, &reader)))
     }
 
     async fn ask_items(
@@ -162,13 +162,13 @@ fn read_exchange(
     reader: &RedactingReader<'_>,
 ) -> Result<Vec<Result<InquiryPayload, InquiryFailure>>, InquiryFailure> {
     match exchange {
-        HttpExchange::NotConnected(why) => Err(InquiryFailure::without_effect(FailureCause::NotConnected, why)),
-        HttpExchange::Handshake(why) => Err(InquiryFailure::without_effect(FailureCause::Unclear, why)),
+        HttpExchange::NotConnected(reason) => Err(InquiryFailure::without_effect(FailureCause::NotConnected, reason)),
+        HttpExchange::Handshake(reason) => Err(InquiryFailure::without_effect(FailureCause::Unclear, reason)),
         HttpExchange::TimedOut(after) => {
             let unclear = InquiryFailure::unclear(format!("no answer within {} s", after.as_secs_f64()));
             Err(InquiryFailure { cause: FailureCause::TimedOut, ..unclear })
         }
-        HttpExchange::Broken(why) => Err(InquiryFailure::unclear(why)),
+        HttpExchange::Broken(reason) => Err(InquiryFailure::unclear(reason)),
         HttpExchange::TooLong { .. } => Err(InquiryFailure::unclear("the response is too long")),
         HttpExchange::Answer { status: 200, body, .. } => read_body(count, body, reader),
         HttpExchange::Answer { status, retry_after, .. } => {

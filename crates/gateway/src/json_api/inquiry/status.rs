@@ -1,6 +1,7 @@
 //! Status inquiries (contract 2.5 and 4.3 `status`), for people and for the reconciliation of messages in doubt.
 //!
-//! For people, everything in the answer is read. For reconciliation, only values that prove something are read.
+//! For people, all members of a record are read. For reconciliation, a record counts only if it has the requested
+//! identifier and a status.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -163,10 +164,11 @@ pub fn read_status_answers(
     if items.len() != ids.len() {
         return unclear("the number of results differs from the number of queries");
     }
-    ids.iter().zip(items).map(|(&id, item)| read_answer(id, item, reader)).collect()
+    ids.iter().zip(items).map(|(&id, item)| read_status_answer(id, item, reader)).collect()
 }
 
-fn read_answer(id: MessageId, item: &RawValue, reader: &RedactingReader<'_>) -> StatusAnswer {
+/// Reads the answer about the message with `id`.
+fn read_status_answer(id: MessageId, item: &RawValue, reader: &RedactingReader<'_>) -> StatusAnswer {
     let unclear = || StatusAnswer::Unclear("the response is for a different message or has no status".to_owned());
     let Some(item) = AnswerItem::read(item) else { return unclear() };
     match SuccessFlag::read(item.success) {
@@ -177,7 +179,7 @@ fn read_answer(id: MessageId, item: &RawValue, reader: &RedactingReader<'_>) -> 
                 return unclear();
             };
             match (record.id.and_then(read_whole_number), reader.read_text(record.status)) {
-                (Some(named), Some(status)) if named == id.get() => StatusAnswer::Known {
+                (Some(reported_id), Some(status)) if reported_id == id.get() => StatusAnswer::Known {
                     status: Status::from_name(&status),
                     msg_id: reader.read_id(record.msg_id),
                     channel: reader.read_text(record.channel).and_then(|word| ReportedChannel::parse(&word)),
@@ -260,7 +262,7 @@ mod reconciliation_tests {
     use super::*;
     use campaign_core::domain::GatewayMessageId;
 
-    fn read_one(body: &str) -> StatusAnswer {
+    fn read_single_answer(body: &str) -> StatusAnswer {
         let exchange = HttpExchange::Answer { status: 200, retry_after: None, body: body.as_bytes().to_vec() };
         let mut answers =
             read_status_answers(&[MessageId::new(7).unwrap()], &exchange, &RedactingReader::new("s3cret-key"));
@@ -281,16 +283,16 @@ mod reconciliation_tests {
             channel: None,
             updated: None,
         };
-        assert_eq!(read_one(&record("7")), known);
-        assert_eq!(read_one(&record(r#""7""#)), known);
-        assert!(matches!(read_one(&record("8")), StatusAnswer::Unclear(_)));
-        assert!(matches!(read_one(&record("null")), StatusAnswer::Unclear(_)));
+        assert_eq!(read_single_answer(&record("7")), known);
+        assert_eq!(read_single_answer(&record(r#""7""#)), known);
+        assert!(matches!(read_single_answer(&record("8")), StatusAnswer::Unclear(_)));
+        assert!(matches!(read_single_answer(&record("null")), StatusAnswer::Unclear(_)));
     }
 
     #[test]
-    fn unknown_message_is_denied_and_all_else_is_unclear() {
+    fn unknown_message_is_denied_and_other_answers_are_unclear() {
         let denied = r#"{"success":true,"data":[{"success":false,"error":"no such message"}]}"#;
-        assert_eq!(read_one(denied), StatusAnswer::Denied("no such message".into()));
+        assert_eq!(read_single_answer(denied), StatusAnswer::Denied("no such message".into()));
         for body in [
             "",
             "[]",
@@ -300,7 +302,7 @@ mod reconciliation_tests {
             r#"{"success":true,"data":[1,2]}"#,
             r#"{"success":true,"data":[{"success":1}]}"#,
         ] {
-            assert!(matches!(read_one(body), StatusAnswer::Unclear(_)), "{body}");
+            assert!(matches!(read_single_answer(body), StatusAnswer::Unclear(_)), "{body}");
         }
     }
 }

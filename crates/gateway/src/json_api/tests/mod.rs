@@ -13,7 +13,7 @@ use super::read_tests::{envelope, outcome_letters, rules, signal_word};
 use super::reply::read_reply;
 use campaign_core::domain::{Endpoint, OperationKind};
 
-/// A request and its endpoint.
+/// A request: its endpoint, and the kind and number of its operations.
 #[derive(Clone, Copy, Debug)]
 struct SentRequest {
     endpoint: Endpoint,
@@ -101,6 +101,9 @@ fn any_answer() -> impl Strategy<Value = String> {
 }
 
 /// A change at one position: a byte is replaced, inserted or removed, or the rest is cut off.
+///
+/// The values are the position, the kind and the new byte. Kind 0 replaces a byte, 1 inserts a byte, and 2 cuts off the
+/// rest. Without a new byte, kinds 0 and 1 remove a byte.
 fn any_change() -> impl Strategy<Value = (usize, u8, Option<u8>)> {
     let bytes = prop_oneof![2 => prop::sample::select(b"{}[],:\"0179tf n\\".to_vec()), 1 => any::<u8>()];
     (any::<usize>(), 0_u8..3, prop::option::of(bytes))
@@ -108,13 +111,13 @@ fn any_change() -> impl Strategy<Value = (usize, u8, Option<u8>)> {
 
 fn apply_changes(body: String, changes: Vec<(usize, u8, Option<u8>)>) -> Vec<u8> {
     let mut body = body.into_bytes();
-    for (at, change, byte) in changes {
-        let at = at % (body.len() + 1);
-        match (change, byte) {
-            (0, Some(byte)) if at < body.len() => body[at] = byte,
-            (1, Some(byte)) => body.insert(at, byte),
-            (2, _) => body.truncate(at),
-            _ if at < body.len() => drop(body.remove(at)),
+    for (position, kind, byte) in changes {
+        let position = position % (body.len() + 1);
+        match (kind, byte) {
+            (0, Some(byte)) if position < body.len() => body[position] = byte,
+            (1, Some(byte)) => body.insert(position, byte),
+            (2, _) => body.truncate(position),
+            _ if position < body.len() => drop(body.remove(position)),
             _ => {}
         }
     }

@@ -5,12 +5,14 @@ use serde_json::{Map, Value};
 use super::SentRequest;
 use campaign_core::domain::{Endpoint, OperationKind};
 
-/// The first identifier and the first number; the others follow.
-const FIRST: (u64, u64) = (101, 380_501_234_500);
+/// The identifier of the first message. Those of the other messages follow it.
+const FIRST_ID: u64 = 101;
+/// The phone number of the first message. Those of the other messages follow it.
+const FIRST_PHONE: u64 = 380_501_234_500;
 /// The HTTP statuses that the profile trusts to mean “not executed”.
 const TRUSTED: [u16; 2] = [503, 520];
 
-/// The letters of the outcomes, and the name of the signal.
+/// Judges an answer. Returns a letter per outcome, as `outcome_letters` does, and the name of the signal.
 pub(super) fn judge(sent: SentRequest, status: u16, body: &[u8]) -> (String, &'static str) {
     let all = |letter: &str, signal| (letter.repeat(sent.count as usize), signal);
     let status_letter = if TRUSTED.contains(&status) { "n" } else { "?" };
@@ -95,42 +97,43 @@ fn item_reference(item: &Value, member: &str) -> ItemReference {
 fn judge_list(sent: SentRequest, items: &[Value]) -> (String, &'static str) {
     let count = sent.count as usize;
     let has_no_id = matches!(sent.kind, OperationKind::Hlr | OperationKind::CallOtp);
-    let is = |item: &Value, member, number| item_reference(item, member) == ItemReference::Number(number);
+    let refers_to = |item: &Value, member, number| item_reference(item, member) == ItemReference::Number(number);
     let phone_fits = |item: &Value, row: usize| {
-        !has_no_id || item_reference(item, "phone") == ItemReference::Absent || is(item, "phone", FIRST.1 + row as u64)
+        !has_no_id
+            || item_reference(item, "phone") == ItemReference::Absent
+            || refers_to(item, "phone", FIRST_PHONE + row as u64)
     };
-    let about = |item: &&Value, row: usize| is(item, "id", FIRST.0 + row as u64);
-    let by_id = |row: usize| -> Vec<&Value> { items.iter().filter(|item| about(item, row)).collect() };
-    let letter_for = |row: usize| match by_id(row)[..] {
+    let has_id_of = |item: &&Value, row: usize| refers_to(item, "id", FIRST_ID + row as u64);
+    let items_of = |row: usize| -> Vec<&Value> { items.iter().filter(|item| has_id_of(item, row)).collect() };
+    let letter_for = |row: usize| match items_of(row)[..] {
         [item] if phone_fits(item, row) => item_letter(sent, item),
         _ => '?',
     };
     if items.len() != count {
-        let proven = |row| if letter_for(row) == 'a' && has_msg_id(by_id(row)[0]) { 'a' } else { '?' };
+        let proven = |row| if letter_for(row) == 'a' && has_msg_id(items_of(row)[0]) { 'a' } else { '?' };
         return ((0..count).map(proven).collect(), "stop: off contract");
     }
     let in_order = items.iter().enumerate().all(|(row, item)| {
-        (item_reference(item, "id") == ItemReference::Absent || is(item, "id", FIRST.0 + row as u64))
-            && phone_fits(item, row)
+        (item_reference(item, "id") == ItemReference::Absent || has_id_of(&item, row)) && phone_fits(item, row)
     });
     if in_order {
         let letters: String = items.iter().map(|item| item_letter(sent, item)).collect();
         return (letters.clone(), if is_fatal(items) { "stop: fatal" } else { warn_if_unclear(&letters, "go") });
     }
     let letters: String = (0..count).map(letter_for).collect();
-    let strange = |item: &Value| match item_reference(item, "id") {
+    let is_foreign = |item: &Value| match item_reference(item, "id") {
         ItemReference::Absent => has_no_id && item_reference(item, "phone") != ItemReference::Absent,
-        _ => !(0..count).any(|row| about(&item, row) && phone_fits(item, row)),
+        _ => !(0..count).any(|row| has_id_of(&item, row) && phone_fits(item, row)),
     };
-    if items.iter().any(strange) || (0..count).any(|row| by_id(row).len() > 1) {
+    if items.iter().any(is_foreign) || (0..count).any(|row| items_of(row).len() > 1) {
         return (letters, "stop: off contract");
     }
-    let settled: Vec<Value> = (0..count).flat_map(by_id).cloned().collect();
-    (letters, if is_fatal(&settled) { "stop: fatal" } else { "warn" })
+    let matched_items: Vec<Value> = (0..count).flat_map(items_of).cloned().collect();
+    (letters, if is_fatal(&matched_items) { "stop: fatal" } else { "warn" })
 }
 
-fn warn_if_unclear(letters: &str, otherwise: &'static str) -> &'static str {
-    if letters.contains('?') { "warn" } else { otherwise }
+fn warn_if_unclear(letters: &str, signal: &'static str) -> &'static str {
+    if letters.contains('?') { "warn" } else { signal }
 }
 
 /// Whether a message was rejected with a fatal error.

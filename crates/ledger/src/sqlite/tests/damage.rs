@@ -156,8 +156,8 @@ async fn damaged_envelope_does_not_hide_rows_of_other_envelopes() {
         sqlx::query(sqlx::AssertSqlSafe(change)).execute(&mut other).await.unwrap();
         other.close().await.unwrap();
         for row in [3, 4] {
-            let found = ledger.find_addressee(lease.run, Row::new(row)).await.unwrap();
-            assert_eq!(found, Some(phone(row).into()), "{damage}");
+            let addressee = ledger.find_addressee(lease.run, Row::new(row)).await.unwrap();
+            assert_eq!(addressee, Some(phone(row).into()), "{damage}");
         }
         assert_damaged(ledger.find_addressee(lease.run, Row::new(5)).await);
     }
@@ -213,12 +213,12 @@ async fn deleted_or_outdated_ledger_refuses_changes() {
     ledger.update_runs(vec![run.key], RunUpdate::Stop(StopRequest::Withdraw)).await.unwrap();
     ledger.end_run(lease, run_end()).await.unwrap();
     ledger.close().await;
-    for put_back in [None, Some(&copy)] {
+    for restored_copy in [None, Some(&copy)] {
         for name in ["ledger", "ledger-wal", "ledger-shm"] {
             // The file might not exist.
             let _ = std::fs::remove_file(folder.path().join(name));
         }
-        if let Some(copy) = put_back {
+        if let Some(copy) = restored_copy {
             std::fs::copy(copy, &path).unwrap();
         }
         let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();

@@ -131,7 +131,7 @@ async fn forgotten_number_leaves_no_bytes_in_ledger_files() {
     }
     scene.ledger.update_runs(vec![scene.run.key], RunUpdate::Consents([consents.build()].into())).await.unwrap();
     assert!(
-        encode_number(3).into_iter().all(|spelling| is_in_any_file(&scene, &[spelling])),
+        encode_number(3).into_iter().all(|encoding| is_in_any_file(&scene, &[encoding])),
         "every encoding is found before the number is forgotten"
     );
     let rows = vec![(scene.run.key, RoaringBitmap::from([3]))];

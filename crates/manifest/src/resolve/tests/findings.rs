@@ -433,14 +433,20 @@ fn message_and_flag_findings_name_what_the_file_contains() {
 #[test]
 fn misplaced_timezone_is_not_also_reported_as_missing() {
     let sms = "- sms: { signature: Co, message: Hi }\n";
-    let with = |lines: &str| with_channels(sms) + lines;
+    let campaign_with = |lines: &str| with_channels(sms) + lines;
     let place = "move `timezone` to the top level";
     let schedule = "schedule: { at: 2031-12-05 10:00 }\n";
-    assert_findings(&with(&format!("delivery: {{ timezone: Europe/Kyiv }}\n{schedule}")), &[("unknown-key", place)]);
     assert_findings(
-        &with("delivery: { timezone: Europe/Kyiv, per_day: 5, window: 9:00-20:00 }\n"),
+        &campaign_with(&format!("delivery: {{ timezone: Europe/Kyiv }}\n{schedule}")),
         &[("unknown-key", place)],
     );
-    assert_findings(&with(&format!("tz: Europe/Kyiv\n{schedule}")), &[("unknown-key", "did you mean `timezone`?")]);
-    assert_findings(&with(schedule), &[("schedule", "`timezone` must be set")]);
+    assert_findings(
+        &campaign_with("delivery: { timezone: Europe/Kyiv, per_day: 5, window: 9:00-20:00 }\n"),
+        &[("unknown-key", place)],
+    );
+    assert_findings(
+        &campaign_with(&format!("tz: Europe/Kyiv\n{schedule}")),
+        &[("unknown-key", "did you mean `timezone`?")],
+    );
+    assert_findings(&campaign_with(schedule), &[("schedule", "`timezone` must be set")]);
 }

@@ -1,4 +1,4 @@
-//! Tests of the meaning of campaign files.
+//! Tests of the campaigns that valid campaign files define.
 
 use std::time::Duration;
 

@@ -43,7 +43,7 @@ delivery:
 results: out/sale.csv
 "#;
 
-/// A folder with a campaign file and the texts that the tables use.
+/// A folder with a campaign file and the text files that the test cases use.
 struct CampaignFixture(tempfile::TempDir);
 
 impl CampaignFixture {
@@ -78,6 +78,7 @@ impl CampaignFixture {
     }
 }
 
+/// The rule, line and column of each finding.
 fn list_findings(loaded: &LoadedFile<Campaign>) -> Vec<(&'static str, usize, usize)> {
     let place =
         |finding: &Finding| finding.place.as_ref().map_or((0, 0), |place| (place.line_number(), place.column_number()));

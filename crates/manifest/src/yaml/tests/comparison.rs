@@ -52,9 +52,9 @@ fn every_documented_parser_difference_still_exists() {
     let mut wrong = Vec::new();
     for (text, ours, theirs, reason) in DIFFERENCES {
         let value = serde_yaml::from_str::<Value>(text).ok().and_then(|value| serde_json::to_value(value).ok());
-        let found = (parse_with_our_reader(text), value.map_or("refused".to_owned(), |value| value.to_string()));
-        if found != (ours.to_owned(), theirs.to_owned()) {
-            wrong.push(format!("{text:?} ({reason}): {found:?}"));
+        let actual = (parse_with_our_reader(text), value.map_or("refused".to_owned(), |value| value.to_string()));
+        if actual != (ours.to_owned(), theirs.to_owned()) {
+            wrong.push(format!("{text:?} ({reason}): {actual:?}"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -135,8 +135,8 @@ fn both_parsers_agree_on_random_files() {
         move || seeds.filter(|&seed| assert_agreement(&YamlDraft::random(seed), &format!("seed {seed}"))).count() as u64
     };
     let accepted = thread::scope(|scope| {
-        let other = scope.spawn(half(1));
-        half(0)() + other.join().expect("the other half")
+        let second_half = scope.spawn(half(1));
+        half(0)() + second_half.join().expect("the other half")
     });
     assert!(accepted * 100 >= FILES * 99, "both readers accept only {accepted} of {FILES} files");
 }

@@ -8,7 +8,7 @@ use super::random::SeededRandom;
 use super::*;
 use campaign_core::finding::render_findings;
 
-/// More time than reading any file takes.
+/// The time limit for reading one file.
 const MAX_TIME: Duration = Duration::from_secs(20);
 
 /// Characters with a meaning in YAML, and characters that break it.
@@ -56,19 +56,19 @@ const PIECES: [&str; 40] = [
 ];
 
 /// A text, mangled in up to a dozen places.
-fn mangle_text(text: &str, others: &[String], chance: &mut SeededRandom) -> String {
+fn mangle_text(text: &str, others: &[String], random: &mut SeededRandom) -> String {
     let mut text: Vec<char> = text.chars().collect();
-    for _ in 0..=chance.number_below(12) {
-        let at = chance.number_below(text.len() + 1);
-        let end = (at + chance.number_below(12)).min(text.len());
-        match chance.number_below(5) {
+    for _ in 0..=random.number_below(12) {
+        let at = random.number_below(text.len() + 1);
+        let end = (at + random.number_below(12)).min(text.len());
+        match random.number_below(5) {
             0 => drop(text.drain(at..end)),
-            1 => drop(text.splice(at..at, chance.pick(&PIECES).chars())),
-            2 => drop(text.splice(at..end, chance.pick(&PIECES).repeat(1 + chance.number_below(40)).chars())),
+            1 => drop(text.splice(at..at, random.pick(&PIECES).chars())),
+            2 => drop(text.splice(at..end, random.pick(&PIECES).repeat(1 + random.number_below(40)).chars())),
             3 => {
-                let other: Vec<char> = others[chance.number_below(others.len())].chars().collect();
-                let from = chance.number_below(other.len() + 1);
-                let to = (from + chance.number_below(200)).min(other.len());
+                let other: Vec<char> = others[random.number_below(others.len())].chars().collect();
+                let from = random.number_below(other.len() + 1);
+                let to = (from + random.number_below(200)).min(other.len());
                 drop(text.splice(at..at, other[from..to].iter().copied()));
             }
             _ => text.truncate(at.max(1)),
@@ -86,8 +86,8 @@ fn run_fuzz(mut may_continue: impl FnMut(u64) -> bool + Send + 'static) -> u64 {
         let files: Vec<String> = list_yaml_files().into_iter().map(|(_, text)| text).collect();
         let mut seed = 0;
         while may_continue(seed) {
-            let mut chance = SeededRandom::new(seed);
-            let text = mangle_text(&files[chance.number_below(files.len())], &files, &mut chance);
+            let mut random = SeededRandom::new(seed);
+            let text = mangle_text(&files[random.number_below(files.len())], &files, &mut random);
             text_read.lock().unwrap().clone_from(&text);
             let (node, findings) = parse_text(&text);
             assert!(node.is_some() || !findings.is_empty(), "rejected without a finding: {text:?}");
@@ -97,16 +97,16 @@ fn run_fuzz(mut may_continue: impl FnMut(u64) -> bool + Send + 'static) -> u64 {
             sender.send(seed).unwrap();
         }
     });
-    let mut last = 0;
+    let mut files_read = 0;
     loop {
         match receiver.recv_timeout(MAX_TIME) {
-            Ok(seed) => last = seed,
+            Ok(seed) => files_read = seed,
             Err(mpsc::RecvTimeoutError::Timeout) => panic!("reading does not end: {:?}", current.lock().unwrap()),
             Err(mpsc::RecvTimeoutError::Disconnected) => break,
         }
     }
     assert!(worker.join().is_ok(), "reading panicked at {:?}", current.lock());
-    last
+    files_read
 }
 
 #[test]

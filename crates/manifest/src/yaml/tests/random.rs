@@ -19,7 +19,7 @@ impl SeededRandom {
     }
 
     /// Whether an event with a probability of 1 in `times` happens.
-    pub(super) fn once_in(&mut self, times: usize) -> bool {
+    pub(super) fn one_in(&mut self, times: usize) -> bool {
         self.number_below(times) == 0
     }
 
@@ -87,7 +87,7 @@ const PIECES: [&str; 16] =
 
 /// A writer of random YAML files.
 pub(super) struct YamlDraft {
-    chance: SeededRandom,
+    random: SeededRandom,
     text: String,
     anchors: usize,
 }
@@ -95,12 +95,12 @@ pub(super) struct YamlDraft {
 impl YamlDraft {
     /// Generates the text of a random YAML file from a seed.
     pub(super) fn random(seed: u64) -> String {
-        let mut draft = Self { chance: SeededRandom::new(seed), text: String::new(), anchors: 0 };
-        if draft.chance.once_in(10) {
-            draft.text += draft.chance.pick(&["---\n", "# a file\n---\n", "\n\n", "%YAML 1.1\n---\n"]);
+        let mut draft = Self { random: SeededRandom::new(seed), text: String::new(), anchors: 0 };
+        if draft.random.one_in(10) {
+            draft.text += draft.random.pick(&["---\n", "# a file\n---\n", "\n\n", "%YAML 1.1\n---\n"]);
         }
         draft.write_map(0, 0);
-        if draft.chance.once_in(20) {
+        if draft.random.one_in(20) {
             draft.text += "...\n";
         }
         draft.text
@@ -108,21 +108,21 @@ impl YamlDraft {
 
     /// Writes a map on separate lines.
     fn write_map(&mut self, indent: usize, depth: usize) {
-        for number in 0..=self.chance.number_below(4) {
+        for number in 0..=self.random.number_below(4) {
             self.write_gap(indent);
-            let key = match self.chance.number_below(6) {
+            let key = match self.random.number_below(6) {
                 0 => format!("\"ключ {number}\""),
                 1 => format!("'it''s {number}'"),
                 2 => format!("{number}"),
-                _ => format!("{}_{number}", self.chance.pick(&["name", "ім'я", "a-b", "c d", "true"])),
+                _ => format!("{}_{number}", self.random.pick(&["name", "ім'я", "a-b", "c d", "true"])),
             };
-            let _ = write!(self.text, "{:indent$}{key}{}:", "", self.chance.pick(&["", "", " "]));
+            let _ = write!(self.text, "{:indent$}{key}{}:", "", self.random.pick(&["", "", " "]));
             self.write_value(indent, depth);
         }
     }
 
     fn write_list(&mut self, indent: usize, depth: usize) {
-        for _ in 0..=self.chance.number_below(3) {
+        for _ in 0..=self.random.number_below(3) {
             self.write_gap(indent);
             let _ = write!(self.text, "{:indent$}-", "");
             self.write_value(indent, depth);
@@ -131,7 +131,7 @@ impl YamlDraft {
 
     /// Writes empty lines and comments between two entries.
     fn write_gap(&mut self, indent: usize) {
-        match self.chance.number_below(12) {
+        match self.random.number_below(12) {
             0 => self.text.push('\n'),
             1 => {
                 let _ = writeln!(self.text, "{:indent$}# a comment: with \"things\" in it", "");
@@ -143,9 +143,9 @@ impl YamlDraft {
 
     /// Writes the value after a key or a dash, including the final line break.
     fn write_value(&mut self, indent: usize, depth: usize) {
-        let inner = indent + 1 + self.chance.number_below(4);
+        let inner = indent + 1 + self.random.number_below(4);
         let can_nest = depth < 4;
-        match self.chance.number_below(12) {
+        match self.random.number_below(12) {
             0 | 1 if can_nest => {
                 self.end_line();
                 self.write_map(inner, depth + 1);
@@ -177,14 +177,14 @@ impl YamlDraft {
                     self.text,
                     " \"first\\\n{:inner$}  {}\n\n{:inner$}last\"",
                     "",
-                    self.chance.pick(&PIECES[..4]),
+                    self.random.pick(&PIECES[..4]),
                     ""
                 );
                 self.end_line();
             }
             9 => {
                 self.text.push(' ');
-                self.text += self.chance.pick(&WORDS);
+                self.text += self.random.pick(&WORDS);
                 self.end_line();
             }
             _ => {
@@ -197,19 +197,19 @@ impl YamlDraft {
 
     /// Ends a line, sometimes with a comment.
     fn end_line(&mut self) {
-        self.text += self.chance.pick(&["\n", "\n", "\n", "\n", "  \n", " # why\n", "\r\n"]);
+        self.text += self.random.pick(&["\n", "\n", "\n", "\n", "  \n", " # why\n", "\r\n"]);
     }
 
     /// Writes a scalar that is also valid inside brackets.
     fn write_inline(&mut self) {
-        match self.chance.number_below(3) {
+        match self.random.number_below(3) {
             0 => {
                 let text = self.random_pieces().replace('\'', "''");
                 let _ = write!(self.text, "'{text}'");
             }
             1 => {
                 let text = self.random_pieces().replace('"', "\\\"");
-                let escape = self.chance.pick(&[
+                let escape = self.random.pick(&[
                     "",
                     "\\n",
                     "\\t",
@@ -223,42 +223,42 @@ impl YamlDraft {
                 ]);
                 let _ = write!(self.text, "\"{text}{escape}\"");
             }
-            _ => self.text += self.chance.pick(&["sale", "true", "12", "0x1F", "знижки", "~", "-1.5", "007"]),
+            _ => self.text += self.random.pick(&["sale", "true", "12", "0x1F", "знижки", "~", "-1.5", "007"]),
         }
     }
 
     fn random_pieces(&mut self) -> String {
-        (0..self.chance.number_below(6)).map(|_| self.chance.pick(&PIECES)).collect()
+        (0..self.random.number_below(6)).map(|_| self.random.pick(&PIECES)).collect()
     }
 
     fn write_flow(&mut self, depth: usize) {
-        let is_list = self.chance.once_in(2);
+        let is_list = self.random.one_in(2);
         self.text += if is_list { "[" } else { "{" };
-        for number in 0..self.chance.number_below(4) {
+        for number in 0..self.random.number_below(4) {
             if number > 0 {
-                self.text += self.chance.pick(&[", ", " , "]);
+                self.text += self.random.pick(&[", ", " , "]);
             }
             if !is_list {
                 let _ = write!(self.text, "k{number}: ");
             }
-            if depth < 4 && self.chance.once_in(4) { self.write_flow(depth + 1) } else { self.write_inline() }
+            if depth < 4 && self.random.one_in(4) { self.write_flow(depth + 1) } else { self.write_inline() }
         }
         self.text += if is_list { "]" } else { "}" };
     }
 
     /// Writes a text on separate lines, literal or folded, with any kind of ending.
     fn write_block(&mut self, inner: usize) {
-        let kind = self.chance.pick(&["|", ">", "|-", ">-", "|+", ">+"]);
-        let _ = writeln!(self.text, " {kind}{}", self.chance.pick(&["", " # why"]));
-        for line in 0..=self.chance.number_below(4) {
-            if line > 0 && self.chance.once_in(4) {
+        let kind = self.random.pick(&["|", ">", "|-", ">-", "|+", ">+"]);
+        let _ = writeln!(self.text, " {kind}{}", self.random.pick(&["", " # why"]));
+        for line in 0..=self.random.number_below(4) {
+            if line > 0 && self.random.one_in(4) {
                 self.text.push('\n');
             }
-            let deeper = if line > 0 && self.chance.once_in(4) { 2 } else { 0 };
+            let deeper = if line > 0 && self.random.one_in(4) { 2 } else { 0 };
             let (pieces, indent) = (self.random_pieces(), inner + deeper);
             let _ = writeln!(self.text, "{:indent$}x{pieces}", "");
         }
-        if self.chance.once_in(4) {
+        if self.random.one_in(4) {
             self.text.push('\n');
         }
     }

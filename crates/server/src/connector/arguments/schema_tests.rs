@@ -37,33 +37,33 @@ fn all_tools() -> impl Iterator<Item = &'static McpTool> {
 }
 
 /// Collects the keywords of a schema and its subschemas.
-fn collect_keywords(schema: &Value, found: &mut BTreeSet<String>) {
+fn collect_keywords(schema: &Value, keywords: &mut BTreeSet<String>) {
     for (keyword, value) in schema.as_object().into_iter().flatten() {
         match (keyword.as_str(), value) {
             ("properties", Value::Object(properties)) => {
-                properties.values().for_each(|property| collect_keywords(property, found))
+                properties.values().for_each(|property| collect_keywords(property, keywords))
             }
-            ("items", items) => collect_keywords(items, found),
+            ("items", items) => collect_keywords(items, keywords),
             ("pattern", pattern) => assert!([DIGEST, ROWS].map(Value::from).contains(pattern), "{pattern}"),
-            _ => drop(found.insert(keyword.clone())),
+            _ => drop(keywords.insert(keyword.clone())),
         }
     }
 }
 
 #[test]
 fn argument_check_supports_every_input_schema_keyword() {
-    let mut found = BTreeSet::new();
+    let mut keywords = BTreeSet::new();
     for tool in all_tools() {
         let schema = (tool.input)();
-        collect_keywords(&schema, &mut found);
+        collect_keywords(&schema, &mut keywords);
         let mut properties = schema["properties"].as_object().expect("properties").iter();
         assert!(properties.all(|(name, schema)| schema["anyOf"].is_null() || name == "phone"), "{}", tool.name);
     }
-    let unknown: Vec<&String> = found.iter().filter(|keyword| !KEYWORDS.contains(&keyword.as_str())).collect();
+    let unknown: Vec<&String> = keywords.iter().filter(|keyword| !KEYWORDS.contains(&keyword.as_str())).collect();
     assert!(unknown.is_empty(), "{unknown:?}");
 }
 
-/// Values near the limits of a schema, and others.
+/// Generates values near the limits of a schema, and unrelated values.
 fn value_for(schema: &Value) -> BoxedStrategy<Value> {
     let other = prop_oneof![
         Just(Value::Null),
@@ -102,22 +102,22 @@ fn value_for(schema: &Value) -> BoxedStrategy<Value> {
     prop_oneof![4 => fitting, 1 => other].boxed()
 }
 
-/// Some members of a schema, and sometimes an unknown one.
+/// Generates objects with some of the members of a schema, and sometimes with an unknown member.
 fn arguments_for(schema: &Value) -> BoxedStrategy<Map<String, Value>> {
     let properties = schema["properties"].as_object().expect("properties").clone();
     let members: Vec<_> = properties
         .iter()
         .map(|(name, schema)| (Just(name.clone()), prop::option::weighted(0.7, value_for(schema))))
         .collect();
-    let stranger = prop::option::weighted(0.1, Just(("stranger".to_owned(), json!(1))));
-    (members, stranger)
-        .prop_map(|(members, stranger)| {
-            members.into_iter().filter_map(|(name, value)| Some((name, value?))).chain(stranger).collect()
+    let unknown_member = prop::option::weighted(0.1, Just(("stranger".to_owned(), json!(1))));
+    (members, unknown_member)
+        .prop_map(|(members, unknown_member)| {
+            members.into_iter().filter_map(|(name, value)| Some((name, value?))).chain(unknown_member).collect()
         })
         .boxed()
 }
 
-/// The name of a tool, its schema, and arguments.
+/// Generates calls: the name of a tool, its schema, and arguments.
 fn tool_calls() -> impl Strategy<Value = (&'static str, Value, Map<String, Value>)> {
     let tools: Vec<(&str, Value)> = all_tools().map(|tool| (tool.name, (tool.input)())).collect();
     prop::sample::select(tools).prop_flat_map(|(name, schema)| {
@@ -143,9 +143,9 @@ proptest! {
     fn normalized_arguments_have_no_nulls_or_whole_floats((_, schema, mut arguments) in tool_calls()) {
         normalize_members(&schema, &mut arguments);
         for (name, value) in &arguments {
-            let known = &schema["properties"][name];
-            prop_assert!(known.is_null() || !value.is_null(), "{name}");
-            if known["type"] == "integer" && find_problems(&schema, &arguments).is_empty() {
+            let property = &schema["properties"][name];
+            prop_assert!(property.is_null() || !value.is_null(), "{name}");
+            if property["type"] == "integer" && find_problems(&schema, &arguments).is_empty() {
                 prop_assert!(value.is_u64(), "{name}: {value}");
             }
         }
@@ -155,7 +155,7 @@ proptest! {
 #[test]
 fn whole_floats_become_integers() {
     let schema = json!({ "type": "integer", "maximum": LARGEST_WHOLE });
-    let read = |text: &str| {
+    let normalize_and_check = |text: &str| {
         let mut value: Value = serde_json::from_str(text).expect("JSON");
         normalize_value(&schema, &mut value);
         (value.as_u64(), number_problem("n", &schema, &value).is_none())
@@ -169,7 +169,7 @@ fn whole_floats_become_integers() {
         ("9007199254740991", LARGEST_WHOLE),
         ("9007199254740991.0", LARGEST_WHOLE),
     ] {
-        assert_eq!(read(text), (Some(number), true), "{text}");
+        assert_eq!(normalize_and_check(text), (Some(number), true), "{text}");
     }
     for text in [
         "3600.5",
@@ -183,7 +183,8 @@ fn whole_floats_become_integers() {
         "\"3600\"",
         "true",
     ] {
-        assert!(!read(text).1, "{text}");
+        let (_, is_valid) = normalize_and_check(text);
+        assert!(!is_valid, "{text}");
     }
 }
 

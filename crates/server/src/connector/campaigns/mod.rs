@@ -124,14 +124,14 @@ fn remove_nulls(mut object: Value) -> Value {
     object
 }
 
-/// Renders the remedy for an error on the command line, if there is one.
+/// Renders the command-line remedy for an error; `None` if there is no remedy.
 pub(super) type RenderRemedy = dyn Fn(&Error) -> Option<String> + Send + Sync;
 
 /// Advice for the operator, which only the command line can write.
 pub struct OperatorAdvice {
     /// Renders a command from these arguments.
     pub command: Box<dyn Fn(&str) -> String + Send + Sync>,
-    /// Renders the remedy for an error.
+    /// Renders the command-line remedy for an error.
     pub remedy: Box<RenderRemedy>,
 }
 
@@ -150,11 +150,11 @@ pub struct Campaigns {
 }
 
 impl Campaigns {
-    /// Opens a folder.
+    /// Opens a folder of campaigns.
     ///
     /// # Errors
     /// If the folder cannot be read.
-    pub fn from_folder(folder: &Path, advice: OperatorAdvice) -> io::Result<Self> {
+    pub fn open(folder: &Path, advice: OperatorAdvice) -> io::Result<Self> {
         list_campaign_files(folder)?;
         let (folder, reach) = (folder.canonicalize()?, PathScope::within(folder)?);
         Ok(Self {
@@ -176,7 +176,7 @@ impl Campaigns {
         let profile = adapters
             .profiles
             .load(None)
-            .and_then(|found| found.find_profile(gateway).cloned().map_err(Error::Findings));
+            .and_then(|profiles| profiles.find_profile(gateway).cloned().map_err(Error::Findings));
         let profile_key = profile.and_then(|profile| read_api_key(&profile));
         let profile_key = profile_key.map_err(|error| {
             tracing::error!("cannot grant access to the campaigns: {}", describe_error(&error));
@@ -215,7 +215,7 @@ fn access_denied() -> ToolError {
 pub(in crate::connector) struct OpenFolder<'a> {
     campaigns: &'a Arc<Campaigns>,
     adapters: &'a Adapters,
-    /// The gateway profile of its campaigns.
+    /// The name of the gateway profile that the campaigns use.
     gateway: &'a str,
 }
 
@@ -239,8 +239,8 @@ impl OpenFolder<'_> {
         if let Some(file) = files.iter().find(|file| file_name(file) == named) {
             return Ok(file.clone());
         }
-        let mut same = files.into_iter().filter(|file| self.read_name(file).is_some_and(|name| name == named));
-        match (same.next(), same.next()) {
+        let mut matching = files.into_iter().filter(|file| self.read_name(file).is_some_and(|name| name == named));
+        match (matching.next(), matching.next()) {
             (Some(file), None) => Ok(file),
             (Some(_), Some(_)) => Err(ToolError::invalid_argument(
                 "several files contain a campaign with this name; set `campaign` to the name of the file",

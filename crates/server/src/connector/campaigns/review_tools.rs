@@ -50,7 +50,7 @@ pub(super) const LIST_CAMPAIGNS: McpTool = McpTool {
             let folder = caller.open_campaigns()?;
             let mut items = Vec::new();
             for file in folder.campaign_files()? {
-                items.push(campaign_item(&folder, &file).await?);
+                items.push(load_campaign_item(&folder, &file).await?);
             }
             Ok(json!({ "gateway": folder.gateway, "count": items.len(), "items": items }))
         })
@@ -72,7 +72,8 @@ fn campaign_schema() -> Value {
     )
 }
 
-async fn campaign_item(folder: &OpenFolder<'_>, file: &Path) -> Result<Value, ToolError> {
+/// Loads a campaign file, and describes its campaign and latest run as JSON.
+async fn load_campaign_item(folder: &OpenFolder<'_>, file: &Path) -> Result<Value, ToolError> {
     let loaded = folder.load_in_folder(file, CampaignDay::Of((folder.adapters.clock)()));
     let errors = loaded.findings.iter().filter(|finding| Finding::is_error(finding)).count();
     let Some(campaign) = loaded.value else { return Ok(json!({ "file": file_name(file), "errors": errors })) };
@@ -80,7 +81,7 @@ async fn campaign_item(folder: &OpenFolder<'_>, file: &Path) -> Result<Value, To
     let channels: Vec<&str> = campaign.brief.content.stages.iter().map(|stage| stage.channel().name()).collect();
     let (latest, damage) = match find_latest_run(folder, &campaign.brief.name, file).await {
         Ok(latest) => (latest, None),
-        // A damaged record of one campaign must not hide the others.
+        // A damaged record of one campaign must not hide the other campaigns.
         Err(Error::Ledger(error)) if error.concerns_records() => (None, Some(error.describe_damage())),
         Err(error) => return Err(folder.to_tool_error(error)),
     };
@@ -316,7 +317,7 @@ fn parse_rows(arguments: &ToolArguments) -> Result<Option<RowSet>, ToolError> {
     rows.map(|rows| rows.parse().map_err(wrong)).transpose()
 }
 
-/// Previews of the selected rows, in list order.
+/// Previews the selected rows as JSON, in list order.
 fn preview_items(
     inputs: &Arc<Inputs>,
     clock: fn() -> Timestamp,
@@ -332,8 +333,8 @@ fn preview_items(
     let find_refusal =
         |phone| find_closed_window(inputs, clock, phone).map(|refusal| ToolError::from(Error::from(refusal)));
     let show = |row, preview: RowPreview<'_>| items.push(preview_item(row, &preview, find_refusal));
-    let read = preview_rows(&mut inputs.compile_campaign()?, &surveyed.survey.left_out, rows, limit, show);
-    read.map_err(|finding| Error::Findings(vec![*finding]))?;
+    let result = preview_rows(&mut inputs.compile_campaign()?, &surveyed.survey.left_out, rows, limit, show);
+    result.map_err(|finding| Error::Findings(vec![*finding]))?;
     Ok(items)
 }
 
@@ -398,11 +399,11 @@ pub(super) const RUN_STATUS: McpTool = McpTool {
             // A campaign whose file now has errors might have been run before.
             let stem = || file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let name = folder.read_name(&file).unwrap_or_else(stem);
-            let found = match find_latest_of_file(ledger, &name, &file).await {
+            let latest = match find_latest_of_file(ledger, &name, &file).await {
                 Err(Error::RunsElsewhere { .. }) => None,
-                found => found.map_err(|error| folder.to_tool_error(error))?,
+                result => result.map_err(|error| folder.to_tool_error(error))?,
             };
-            let Some(run) = found else {
+            let Some(run) = latest else {
                 // The runs might be in another ledger.
                 if let Ok(inputs) = folder.load_inputs(file).await {
                     refuse_lost_ledger(ledger, &inputs).await.map_err(|error| folder.to_tool_error(error))?;

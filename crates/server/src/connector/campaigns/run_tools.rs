@@ -159,7 +159,7 @@ pub(super) const RUN_CAMPAIGN: McpTool = McpTool {
     },
 };
 
-/// A consent that never asks: a run needs an approved plan.
+/// A consent that is never given: without an approved plan, a run is refused.
 struct NoConsent;
 
 impl Consent for NoConsent {
@@ -189,7 +189,7 @@ async fn start_run(
     let launch = Launch::prepare(inputs, request, files).map_err(|error| folder.to_tool_error(error))?;
     let (adapters, mut steps) = observe_sending(folder.adapters, Arc::clone(&folder.campaigns.waits));
     let task = send_run(launch, adapters, caller.interrupt.clone(), programs);
-    // A separate task, because the run must continue if the caller disconnects.
+    // The run has its own task, so that it continues if the caller disconnects.
     let mut task = folder.campaigns.runs.spawn(task);
     let ended = tokio::select! {
         biased;
@@ -197,10 +197,13 @@ async fn start_run(
         ended = &mut task => ended,
     };
     match ended {
+        // The run has already ended.
         Ok(Ok(None)) => Ok(json!({ "started": true, "how_to": "call run_status for the progress of the run" })),
-        Ok(Ok(Some(nothing))) => Ok(json!({ "started": false, "messages": 0, "how_to": describe_no_run(&nothing) })),
+        Ok(Ok(Some(nothing_left))) => {
+            Ok(json!({ "started": false, "messages": 0, "how_to": describe_no_run(&nothing_left) }))
+        }
         Ok(Err(
-            Error::NotConfirmed { what: ProposalKind::Run(messages), .. }
+            Error::NotConfirmed { proposal: ProposalKind::Run(messages), .. }
             | Error::Plan(PlanRefusal::Unapproved { number: messages, .. }),
         )) => Ok(json!({ "started": false, "pending": true, "messages": messages, "how_to": how_to_approve })),
         Ok(Err(error)) => Err(folder.to_tool_error(error)),
@@ -235,13 +238,13 @@ enum SendingStep {
 /// `run_status` reports it.
 fn observe_sending(adapters: &Adapters, waits: Arc<RunWaits>) -> (Adapters, UnboundedReceiver<SendingStep>) {
     let (step_sender, steps) = unbounded_channel();
-    let (forward, clock, current) = (Arc::clone(&adapters.observer), adapters.clock, Mutex::new(String::new()));
+    let (forward, clock, current_run) = (Arc::clone(&adapters.observer), adapters.clock, Mutex::new(String::new()));
     let observer: RunObserver = Arc::new(move |event| {
-        let mut run = current.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut run = current_run.lock().unwrap_or_else(PoisonError::into_inner);
         let step = match event {
-            RunEvent::SendingBegins { run: begun, .. } => {
-                run.clone_from(&begun);
-                SendingStep::Begins(begun)
+            RunEvent::SendingBegins { run: name, .. } => {
+                run.clone_from(&name);
+                SendingStep::Begins(name)
             }
             RunEvent::Sending(DeliveryEvent::Waiting { reason, time, .. }) => {
                 let wait = RunWait::new(&reason, clock().checked_add(time).unwrap_or(Timestamp::MAX));
@@ -262,8 +265,8 @@ fn observe_sending(adapters: &Adapters, waits: Arc<RunWaits>) -> (Adapters, Unbo
     (Adapters { observer, ..adapters.clone() }, steps)
 }
 
-/// Sends a run until it ends or the connector stops, then sends notifications. No run is created if no row gets a
-/// message.
+/// Sends a run until it ends or the connector stops, then sends notifications. If no row gets a message, no run is
+/// created and [`NothingLeft`] is returned.
 async fn send_run(
     launch: Launch,
     adapters: Adapters,
@@ -273,7 +276,7 @@ async fn send_run(
     let (ledger, clock) = (Arc::clone(&adapters.ledger), adapters.clock);
     let ended = match launch.run(adapters, Arc::new(NoConsent), interrupt.clone()).await? {
         RunOutcome::Ended(ended) => ended,
-        RunOutcome::NothingLeft(nothing) => return Ok(Some(*nothing)),
+        RunOutcome::NothingLeft(nothing_left) => return Ok(Some(*nothing_left)),
     };
     let EndedRun { run, stop, results, .. } = *ended;
     tracing::info!(run = run.name(), stopped = stop.is_some(), "ended");
@@ -292,8 +295,8 @@ async fn send_run(
 }
 
 /// Describes that no run was started, because no row gets a message.
-fn describe_no_run(nothing: &NothingLeft) -> String {
-    let survey = &nothing.survey.survey;
+fn describe_no_run(nothing_left: &NothingLeft) -> String {
+    let survey = &nothing_left.survey.survey;
     let rows = format_count(survey.recipients, "row");
     format!(
         "no run was started: no row in the list gets a message now ({rows}: {}). No action is needed",
@@ -336,7 +339,7 @@ pub(super) fn wait_schemas() -> Value {
 pub(super) struct RunWaits(Mutex<HashMap<String, RunWait>>);
 
 impl RunWaits {
-    /// Records a pause of a run, or its end.
+    /// Records a pause of a run. `None` means that the pause has ended.
     pub(super) fn record(&self, run: &str, wait: Option<RunWait>) {
         match wait {
             Some(wait) => drop(self.lock().insert(run.to_owned(), wait)),
@@ -344,7 +347,7 @@ impl RunWaits {
         }
     }
 
-    /// The pause of a run at this time.
+    /// Returns the pause of a run at this time, if there is one.
     pub(super) fn find(&self, run: &str, now: Timestamp) -> Option<RunWait> {
         self.lock().get(run).filter(|wait| wait.until > now).cloned()
     }

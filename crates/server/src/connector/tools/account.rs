@@ -90,13 +90,13 @@ pub(super) const MESSAGE_STATUS: McpTool = McpTool {
     call: |caller, arguments| {
         Box::pin(async move {
             let id = arguments.parse_id()?;
-            let known = caller.ask_gateway(&AskStatus::Id(id)).await?;
+            let status = caller.ask_gateway(&AskStatus::Id(id)).await?;
             Ok(object_without_nulls([
-                ("id", Some(known.id.map_or_else(|| json!(id.get()), gateway_id_json))),
-                ("msg_id", known.msg_id.map(gateway_id_json)),
-                ("type", known.channel.map(Value::String)),
-                ("status", Some(Value::String(known.status.to_string()))),
-                ("updated", known.updated.map(Value::String)),
+                ("id", Some(status.id.map_or_else(|| json!(id.get()), gateway_id_json))),
+                ("msg_id", status.msg_id.map(gateway_id_json)),
+                ("type", status.channel.map(Value::String)),
+                ("status", Some(Value::String(status.status.to_string()))),
+                ("updated", status.updated.map(Value::String)),
             ]))
         })
     },
@@ -171,7 +171,7 @@ async fn list_templates(
     Ok(page_of_items(templates.iter().map(template_item).collect(), &arguments))
 }
 
-/// A template as a result: the gateway's members that have a value.
+/// Converts a template to a result with those of the gateway's members that have a value.
 fn template_item(template: &MessageTemplate) -> Value {
     let members = template.members().into_iter().map(|(key, value)| (key, value.map(Value::from)));
     object_without_nulls(members.chain([("id", template.id.clone().map(gateway_id_json))]))
@@ -220,12 +220,12 @@ pub(super) const CREATE_SMS_TEMPLATE: McpTool = McpTool {
                   nothing is created and a preview is returned: show it to the user first.",
     annotations: ToolAnnotations::ADDING,
     input: || {
-        let named =
+        let text_argument =
             |description| json!({ "type": "string", "minLength": 1, "maxLength": 4_096, "description": description });
         object_schema(
             json!({
-                "name": named("The name of the template."),
-                "text": named("The text of the template."),
+                "name": text_argument("The name of the template."),
+                "text": text_argument("The text of the template."),
                 "confirm": send::confirm_schema(),
             }),
             &["name", "text"],
@@ -254,7 +254,7 @@ pub(super) const CREATE_SMS_TEMPLATE: McpTool = McpTool {
 /// Previews the SMS template that a call would create.
 fn preview_template(arguments: &Map<String, Value>) -> CallPreview {
     let text = |key: &str| arguments.get(key).and_then(Value::as_str);
-    let fields = super::object_without_nulls([
+    let effect = super::object_without_nulls([
         ("name", text("name").map(|name| json!(name.trim()))),
         ("text", text("text").map(|text| json!(text))),
         ("parts", text("text").map(|text| json!(measure_sms(text).parts))),
@@ -262,5 +262,5 @@ fn preview_template(arguments: &Map<String, Value>) -> CallPreview {
     let is_blank = |text: &str| !text.is_empty() && text.trim().is_empty();
     let blank = ["name", "text"].into_iter().filter(|key| text(key).is_some_and(is_blank));
     let problems = blank.map(|key| format!("`{key}` is empty; fill it in")).collect();
-    CallPreview { shown: fields, problems, ..CallPreview::default() }
+    CallPreview { effect, problems, ..CallPreview::default() }
 }

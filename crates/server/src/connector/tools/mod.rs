@@ -38,15 +38,15 @@ fn channel_arguments(channel: Channel, arguments: &Map<String, Value>) -> Channe
 
 /// Previews a message before it is confirmed.
 fn preview_draft(draft: &MessageDraft, arguments: &Map<String, Value>) -> CallPreview {
-    let preview = draft.preview(arguments.get("phone"), arguments.get("id"));
+    let effect = draft.preview(arguments.get("phone"), arguments.get("id"));
     let number = arguments.get("phone").and_then(|phone| read_phone(phone).ok());
     let recipient = number.map(|number| number.phone);
     match draft.to_content() {
         Ok(content) => {
             let (problems, warnings) = (draft::find_errors(&content), draft::find_warnings(&content, number));
-            CallPreview { shown: preview, problems, warnings, recipient, content: Some(content) }
+            CallPreview { effect, problems, warnings, recipient, content: Some(content) }
         }
-        Err(problems) => CallPreview { shown: preview, problems, recipient, ..CallPreview::default() },
+        Err(problems) => CallPreview { effect, problems, recipient, ..CallPreview::default() },
     }
 }
 
@@ -133,7 +133,7 @@ fn page_schema(item: &Value) -> Value {
     )
 }
 
-/// The requested part of a list.
+/// Returns the page of a list that the arguments request.
 fn page_of_items(items: Vec<Value>, arguments: &ToolArguments) -> Value {
     let limit = arguments.number("limit").unwrap_or(MAX_ITEMS);
     let offset = arguments.number("offset").unwrap_or(0);
@@ -154,9 +154,9 @@ pub(super) struct McpTool {
     pub(super) description: &'static str,
     /// The effects of the tool.
     pub(super) annotations: ToolAnnotations,
-    /// The JSON Schema of its arguments.
+    /// The JSON Schema of the tool's arguments.
     pub(super) input: fn() -> Value,
-    /// The JSON Schema of its result.
+    /// The JSON Schema of the tool's result.
     pub(super) output: fn() -> Value,
     /// Previews an unconfirmed call; `None` for a tool without confirmation.
     pub(super) preview: Option<ShowPreview>,

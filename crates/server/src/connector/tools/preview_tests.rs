@@ -12,7 +12,7 @@ use campaign_gateway::encode_operation;
 
 const PHONE: u64 = 380_501_234_567;
 
-/// Values that a client might send as a number of seconds.
+/// Generates values that a client might send as a number of seconds.
 fn any_seconds() -> impl Strategy<Value = Value> {
     let integer = 1_u32..300_000;
     prop_oneof![
@@ -23,21 +23,21 @@ fn any_seconds() -> impl Strategy<Value = Value> {
     ]
 }
 
-fn optional_argument<S: Strategy<Value = Value>>(
+fn optional_argument(
     name: &'static str,
-    value: S,
-) -> impl Strategy<Value = Option<(&'static str, Value)>> {
-    prop::option::of(value.prop_map(move |value| (name, value)))
+    value: impl Strategy<Value = Value> + 'static,
+) -> BoxedStrategy<Option<(&'static str, Value)>> {
+    prop::option::of(value.prop_map(move |value| (name, value))).boxed()
 }
 
-/// The index of a sending tool, and arguments for that tool. A call can lack an argument that the tool requires; the
-/// test ignores such a call.
+/// Generates the index of a sending tool, and arguments for that tool. A call can lack an argument that the tool
+/// requires; the test ignores such a call.
 fn tool_calls() -> impl Strategy<Value = (usize, Value)> {
     let text = prop_oneof!["[ -~я\n]{1,40}", any::<String>()].prop_map(Value::from);
     let address = prop::sample::select(vec!["https://shop.example", "https://cdn.example/a.png", "ftp://a"]);
     let card =
         json!({ "caption": "Coat", "image": "https://cdn.example/a.png", "url": "https://a.example", "button": "Buy" });
-    let options = (
+    let options = vec![
         optional_argument("lifetime", any_seconds()),
         optional_argument("short_link", prop_oneof![any::<bool>().prop_map(Value::from), Just(Value::Null)]),
         optional_argument("id", prop_oneof![(1_u64..1 << 53).prop_map(Value::from), Just(json!(4711.0))]),
@@ -47,25 +47,24 @@ fn tool_calls() -> impl Strategy<Value = (usize, Value)> {
         optional_argument("carousel", Just(json!([card, card]))),
         optional_argument("sms_text", Just(json!("Ho"))),
         optional_argument("repeat", any::<bool>().prop_map(Value::from)),
-    );
+    ];
     (0..4_usize, text, options).prop_map(|(tool, text, options)| {
-        let (a, b, c, d, e, f, g, h, i) = options;
-        let options = [a, b, c, d, e, f, g, h, i].into_iter().flatten();
         let mut arguments = json!({ "phone": PHONE, "sender": "OlenaCo", "text": text });
-        let all = arguments.as_object_mut().expect("an object");
-        all.extend(options.map(|(name, value)| (name.to_owned(), value)));
+        let members = arguments.as_object_mut().expect("an object");
+        members.extend(options.into_iter().flatten().map(|(name, value)| (name.to_owned(), value)));
+        // The tools in the order of `SEND_TOOLS`: `send_sms`, `send_viber`, `send_rcs` and `send_chain`.
         match tool {
-            0 => all.retain(|name, _| ["phone", "sender", "text", "id", "repeat"].contains(&name.as_str())),
-            1 => drop(all.remove("sms_text")),
+            0 => members.retain(|name, _| ["phone", "sender", "text", "id", "repeat"].contains(&name.as_str())),
+            1 => drop(members.remove("sms_text")),
             2 => {
-                all.remove("carousel");
-                if all.contains_key("sms_text") {
-                    all.insert("sms_sender".to_owned(), json!("OlenaSms"));
+                members.remove("carousel");
+                if members.contains_key("sms_text") {
+                    members.insert("sms_sender".to_owned(), json!("OlenaSms"));
                 }
             }
             _ => {
                 let stage = json!({ "message": text, "signature": "OlenaCo" });
-                let id = all.get("id").cloned().unwrap_or_default();
+                let id = members.get("id").cloned().unwrap_or_default();
                 arguments =
                     json!({ "phone": PHONE, "id": id, "channels": ["viber", "sms"], "viber": stage, "sms": stage });
             }
@@ -74,10 +73,12 @@ fn tool_calls() -> impl Strategy<Value = (usize, Value)> {
     })
 }
 
-/// The content of an operation for the channel at `index`, by argument name, and the properties that carry it.
+/// Returns the content of an operation for the channel at `index`, by argument name, and the names of the properties
+/// that carry the content.
 fn carried_arguments(
     operation: &Value,
-    (index, channel): (usize, Channel),
+    index: usize,
+    channel: Channel,
     kind: OperationKind,
 ) -> (Map<String, Value>, BTreeSet<String>) {
     let within = if kind == OperationKind::Pipeline { &operation[channel.name()] } else { operation };
@@ -103,7 +104,7 @@ proptest! {
         let ready = ReadyTool::new(&SEND_TOOLS[tool]);
         let Value::Object(arguments) = arguments else { panic!("no object") };
         let arguments = ready.normalize_arguments(arguments);
-        let CallPreview { shown, content, .. } = (ready.tool.preview.expect("a preview"))(&arguments);
+        let CallPreview { effect, content, .. } = (ready.tool.preview.expect("a preview"))(&arguments);
         let problems = ready.find_problems(&arguments);
         let Some(content) = content.filter(|_| problems.is_empty()) else { return Ok(()) };
         let kind = content.kind;
@@ -112,32 +113,32 @@ proptest! {
         let message_id = MessageId::new(id.unwrap_or(1)).expect("an identifier");
         let json = encode_operation(&Operation { id: message_id, phone: Phone::new(PHONE).expect("a phone"), content });
         let operation: Value = serde_json::from_slice(&json).expect("JSON");
-        prop_assert_eq!(&shown["phone"], "…4567");
-        prop_assert_eq!(shown.get("id").and_then(Value::as_u64), id);
+        prop_assert_eq!(&effect["phone"], "…4567");
+        prop_assert_eq!(effect.get("id").and_then(Value::as_u64), id);
         let names: Vec<&str> = channels.iter().map(|channel| channel.name()).collect();
-        prop_assert_eq!(&shown["channels"], &json!(names));
-        let mut known: BTreeSet<String> = ["type", "id", "phone", "pipeline"].map(str::to_owned).into();
+        prop_assert_eq!(&effect["channels"], &json!(names));
+        let mut known_properties: BTreeSet<String> = ["type", "id", "phone", "pipeline"].map(str::to_owned).into();
         for (index, channel) in channels.iter().enumerate() {
-            let (carried, properties) = carried_arguments(&operation, (index, *channel), kind);
-            let message = if channels.len() > 1 { &shown["messages"][index] } else { &shown };
+            let (carried, properties) = carried_arguments(&operation, index, *channel, kind);
+            let message = if channels.len() > 1 { &effect["messages"][index] } else { &effect };
             let mut message = message.as_object().expect("an object").clone();
             message.retain(|name, _| !["phone", "channels", "channel", "id", "parts"].contains(&name.as_str()));
             prop_assert_eq!(message, carried, "{}", operation);
             match kind {
                 OperationKind::Pipeline => {
-                    known.insert(channel.name().to_owned());
+                    known_properties.insert(channel.name().to_owned());
                     let stage = operation[channel.name()].as_object().expect("a stage");
                     prop_assert!(stage.keys().all(|name| properties.contains(name)), "{}", operation);
                 }
-                _ => known.extend(properties),
+                _ => known_properties.extend(properties),
             }
         }
         let members = operation.as_object().expect("an object");
-        prop_assert!(members.keys().all(|name| known.contains(name)), "{}", operation);
+        prop_assert!(members.keys().all(|name| known_properties.contains(name)), "{}", operation);
         // Every argument is shown, except for those about the call itself. The loop above compares the `sms_`
         // arguments.
         for (name, value) in &arguments {
-            let is_shown = channels.iter().any(|channel| channel.name() == name) || shown.get(name) == Some(value);
+            let is_shown = channels.iter().any(|channel| channel.name() == name) || effect.get(name) == Some(value);
             let is_sms = name.starts_with("sms_");
             prop_assert!(is_shown || is_sms || ["phone", "repeat"].contains(&name.as_str()), "{name}: {value}");
         }

@@ -10,7 +10,7 @@ use campaign_core::domain::{Card, Channel, ChannelField, FieldKind, FieldRequire
 /// The maximum number of characters in a text.
 const MAX_TEXT_LENGTH: usize = 4_096;
 
-/// The schema for the value of a channel's key.
+/// The schema for the value of a channel's key. If the channel has no such key, the schema matches no value.
 pub(super) fn key_schema(channel: Channel, key: &str) -> Value {
     let field = channel.facts().fields.iter().find(|field| field.key == key);
     field.map_or_else(|| json!(false), |field| field_schema(channel, field))

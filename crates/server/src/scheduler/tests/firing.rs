@@ -21,8 +21,8 @@ async fn occurrence_fires_once_with_two_daemons() {
     let daemon = || {
         setup.test_daemon(setup.fake_starter(Duration::from_secs(1))).run_until_shutdown(tokio::time::sleep(10 * DAY))
     };
-    let (one, other) = tokio::join!(daemon(), daemon());
-    assert!(one.is_ok() && other.is_ok());
+    let (first, second) = tokio::join!(daemon(), daemon());
+    assert!(first.is_ok() && second.is_ok());
     let mut fired = setup.fired_occurrences();
     assert_eq!(fired.len(), 239, "one hour occurs twice");
     fired.dedup();
@@ -44,17 +44,18 @@ async fn restarted_daemon_fires_or_skips_each_occurrence_once() {
         tokio::time::sleep(Duration::from_secs(downtime)).await;
     }
     let fired = setup.fired_occurrences();
-    let mut once = fired.clone();
-    once.dedup();
-    assert_eq!(fired, once);
+    let mut distinct = fired.clone();
+    distinct.dedup();
+    assert_eq!(fired, distinct);
     let count_skipped = |event: &String| {
         let before = event.split("after ").nth(1).and_then(|rest| rest.split(':').next()).expect("a number");
         1 + before.parse::<usize>().expect("a number")
     };
     let skipped: usize = setup.reported_events().iter().map(count_skipped).sum();
     // Occurrences that were missed during the last downtime have no record yet.
-    let all = (now() - "2026-12-01T00:10:00Z".parse::<Timestamp>().unwrap()).total(jiff::Unit::Minute).unwrap() / 10.0;
-    assert!((fired.len() + skipped).abs_diff(all as usize) <= 1, "{} and {skipped} of {all}", fired.len());
+    let total =
+        (now() - "2026-12-01T00:10:00Z".parse::<Timestamp>().unwrap()).total(jiff::Unit::Minute).unwrap() / 10.0;
+    assert!((fired.len() + skipped).abs_diff(total as usize) <= 1, "{} and {skipped} of {total}", fired.len());
     assert!(skipped > 10, "{:?}", setup.reported_events());
 }
 
@@ -68,14 +69,14 @@ async fn recorded_occurrence_whose_run_was_not_opened_fires_again() {
     let due = Occurrence::at_local_time("2026-12-01T10:00:00".parse().unwrap(), &jiff::tz::TimeZone::UTC).unwrap();
     let key = occurrence_key(&active.name, &due);
     let occurrence = ScheduledOccurrence { key: key.clone(), at: due.at };
-    let lost = ledger.create_run(&new_run(), Some(&occurrence)).await.unwrap().unwrap();
+    let unopened = ledger.create_run(&new_run(), Some(&occurrence)).await.unwrap().unwrap();
     // The record of the unopened run does not prevent another start of the occurrence.
     let starter = setup.fake_starter(Duration::from_secs(1));
     let (_stop, interrupt) = watch::channel(Interrupt::None);
     let _ = starter.start_occurrence(active.clone(), due.clone(), interrupt.clone()).await;
     assert_eq!(setup.fired_occurrences().len(), 1);
     let recorded = find_occurrence(ledger.as_ref(), OccurrenceFilter::Key(&key)).await.unwrap();
-    assert_ne!(recorded.map(|record| record.outcome), Some(OccurrenceOutcome::Fired(lost.key)));
+    assert_ne!(recorded.map(|record| record.outcome), Some(OccurrenceOutcome::Fired(unopened.key)));
     let again = starter.start_occurrence(active, due, interrupt).await;
     assert!(matches!(again, Err(Error::Schedule(ScheduleRefusal::Recorded { .. }))), "{again:?}");
     assert_eq!(setup.fired_occurrences().len(), 1);
@@ -232,7 +233,7 @@ async fn occurrence_is_skipped_during_a_run_or_a_pause() {
 
 #[tokio::test(start_paused = true)]
 async fn occurrence_waits_for_a_run_that_ends_within_grace() {
-    // A run lasts until its `until`, and two seconds longer.
+    // Each run ends two seconds after its `until`.
     for (until, grace, days) in [("24h", "1h", [1, 2, 3, 4].as_slice()), ("26h", "1h", &[1, 3]), ("26h", "3h", &[1, 2])]
     {
         set_clock("2026-12-01T09:59:00Z");
@@ -243,7 +244,8 @@ async fn occurrence_waits_for_a_run_that_ends_within_grace() {
         let daemon = setup.test_daemon(setup.fake_starter(Duration::from_secs(hours * 3_600 + 2)));
         let days_served = u32::try_from(days.len()).unwrap().max(3);
         daemon.run_until_shutdown(tokio::time::sleep(days_served * DAY + DAY / 2)).await.unwrap();
-        let fired: Vec<String> = setup.fired_occurrences().iter().map(|one| one[18..28].to_owned()).collect();
+        let nominal_date = |fired: &String| fired.split_once('\t').expect("a nominal time").1[..10].to_owned();
+        let fired: Vec<String> = setup.fired_occurrences().iter().map(nominal_date).collect();
         let expected: Vec<String> = days.iter().map(|day| format!("2026-12-0{day}")).collect();
         assert_eq!(fired[..days.len()], expected, "{until} {grace}: {:?}", setup.reported_events());
     }
@@ -280,8 +282,8 @@ async fn occurrence_waits_for_its_list_until_timeout() {
 #[tokio::test(start_paused = true)]
 async fn grace_period_counts_from_due_time_or_list_arrival() {
     let missed = "2026-12-01 10:00 skipped after 0: missed";
-    // When the list arrives, when the daemon starts, and the expected events.
-    for (arrived, serves, events) in [
+    // The time at which the list arrives, the time at which the daemon starts, and the expected event.
+    for (arrival, daemon_start, events) in [
         ("2026-12-01T09:00:00Z", "2026-12-01T10:09:00Z", None),
         ("2026-12-01T09:00:00Z", "2026-12-01T14:59:00Z", Some(missed)),
         ("2026-12-01T14:50:00Z", "2026-12-01T14:59:00Z", None),
@@ -292,11 +294,11 @@ async fn grace_period_counts_from_due_time_or_list_arrival() {
         let setup = TestSetup::new("timezone: UTC\nschedule: { at: 2026-12-01 10:00, grace: 10m, wait_for_file: 6h }");
         setup.activate().await.unwrap();
         let list = fs::File::options().write(true).open(setup.folder.path().join("sale.csv")).unwrap();
-        list.set_modified(arrived.parse::<jiff::Timestamp>().unwrap().into()).unwrap();
-        set_clock(serves);
+        list.set_modified(arrival.parse::<jiff::Timestamp>().unwrap().into()).unwrap();
+        set_clock(daemon_start);
         setup.run_daemon_for(Duration::from_secs(600)).await;
-        assert_eq!(setup.reported_events(), events.as_slice(), "{arrived}, {serves}");
-        assert_eq!(setup.fired_occurrences().len(), usize::from(events.is_none()), "{arrived}, {serves}");
+        assert_eq!(setup.reported_events(), events.as_slice(), "{arrival}, {daemon_start}");
+        assert_eq!(setup.fired_occurrences().len(), usize::from(events.is_none()), "{arrival}, {daemon_start}");
     }
 }
 
@@ -308,9 +310,9 @@ async fn each_occurrence_gets_its_own_run_and_edition() {
     for day in ["2026-12-01", "2026-12-02"] {
         set_clock(&format!("{day}T09:59:59.7Z"));
         let starter = Arc::new(RunStarter(setup.adapters.clone()));
-        let (events, before) = (Arc::clone(&setup.events), setup.reported_events().len());
+        let (events, events_before) = (Arc::clone(&setup.events), setup.reported_events().len());
         let ended = async move {
-            while events.lock().unwrap().len() == before {
+            while events.lock().unwrap().len() == events_before {
                 tokio::task::yield_now().await;
             }
         };
@@ -354,7 +356,7 @@ async fn restarted_daemon_begins_a_recorded_run_within_grace() {
     }
 }
 
-/// Starts only occurrences with an approval.
+/// A starter that starts only occurrences with an approval.
 pub(super) struct GuardedStarter(pub(super) Arc<FakeStarter>);
 
 impl Starter for GuardedStarter {
@@ -411,40 +413,50 @@ async fn unapproved_occurrence_waits_a_day_or_until_the_next() {
 /// The occurrences computed by `tests/schedules/judge.py`.
 const GOLDEN: &str = include_str!("../../../../../tests/schedules/golden.txt");
 
-/// The lines of the golden file that summarize a year: the year, the time zone, the cron expression, the number of
-/// occurrences and their hash.
-fn golden_years() -> Vec<(i16, &'static str, &'static str, usize, &'static str)> {
-    let year = |line: &'static str| {
+/// A year of occurrences in the golden file.
+struct GoldenYear {
+    year: i16,
+    zone: &'static str,
+    cron: &'static str,
+    /// The number of occurrences.
+    count: usize,
+    /// The hash of the occurrences.
+    hash: &'static str,
+}
+
+fn golden_years() -> Vec<GoldenYear> {
+    let parse_line = |line: &'static str| {
         let [year, zone, cron, count, hash] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
-        (year.parse().expect("a year"), zone, cron, count.parse().expect("a number"), hash)
+        let (year, count) = (year.parse().expect("a year"), count.parse().expect("a number"));
+        GoldenYear { year, zone, cron, count, hash }
     };
-    GOLDEN.lines().filter_map(|line| line.strip_prefix("= ")).map(year).collect()
+    GOLDEN.lines().filter_map(|line| line.strip_prefix("= ")).map(parse_line).collect()
 }
 
 #[tokio::test(start_paused = true)]
 async fn year_of_occurrences_matches_the_golden_file() {
-    let lines = ["30 3 * * *", "15 2 * * *", "0 10 * * MON", "0 12 15 * MON"];
+    let unusual_crons = ["30 3 * * *", "15 2 * * *", "0 10 * * MON", "0 12 15 * MON"];
     // Clocks that change by an hour or by half an hour, and a calendar that skips a day.
     let zones = ["Europe/Kyiv", "Australia/Lord_Howe", "Pacific/Apia"];
     let mut fired = 0;
-    for (year, zone, line, count, hash) in golden_years() {
-        let is_frequent = line.starts_with("*/15") && zone == "Australia/Lord_Howe";
-        let is_unusual = lines.contains(&line) && zones.contains(&zone);
+    for GoldenYear { year, zone, cron, count, hash } in golden_years() {
+        let is_frequent = cron.starts_with("*/15") && zone == "Australia/Lord_Howe";
+        let is_unusual = unusual_crons.contains(&cron) && zones.contains(&zone);
         if !is_unusual && !is_frequent {
             continue;
         }
         set_clock(&format!("{}-12-31T23:59:30Z", year - 1));
-        let setup = TestSetup::new(&format!("timezone: {zone}\nschedule: {{ cron: \"{line}\" }}"));
+        let setup = TestSetup::new(&format!("timezone: {zone}\nschedule: {{ cron: \"{cron}\" }}"));
         setup.activate().await.expect("an active schedule");
         let days = if year % 4 == 0 { 366 } else { 365 };
         setup.run_daemon_for(days * DAY).await;
-        let text: String = setup.fired_occurrences().iter().fold(String::new(), |text, one| text + one + "\n");
+        let text: String = setup.fired_occurrences().iter().fold(String::new(), |text, line| text + line + "\n");
         let mut digest = String::new();
         Sha256::digest(text).iter().for_each(|byte| write!(digest, "{byte:02x}").expect("a string"));
         assert_eq!(
             (setup.fired_occurrences().len(), digest.as_str()),
             (count, hash),
-            "{year} {zone} {line}: {:?}",
+            "{year} {zone} {cron}: {:?}",
             setup.reported_events()
         );
         fired += count;

@@ -4,14 +4,14 @@ use super::firing::GuardedStarter;
 use crate::scheduler::tests::*;
 use campaign_ledger::{Approval, CampaignLock, PlanRecord};
 
-const ONCE: &str = "timezone: UTC\nschedule: { at: 2026-12-01 10:00, grace: 10m }";
+const ONE_TIME_SCHEDULE: &str = "timezone: UTC\nschedule: { at: 2026-12-01 10:00, grace: 10m }";
 const FIRED: &str = "2026-12-01T10:00Z\t2026-12-01 10:00";
 
-/// Starts occurrences under the campaign lock, as runs do, after a simulated time for reading the list.
+/// A starter that starts occurrences under the campaign lock, as runs do, after a simulated time for reading the list.
 struct LockingStarter {
     ledger: Arc<dyn Ledger>,
     starter: Arc<dyn Starter>,
-    reading: Duration,
+    reading_time: Duration,
 }
 
 impl Starter for LockingStarter {
@@ -21,13 +21,13 @@ impl Starter for LockingStarter {
         occurrence: Occurrence,
         interrupt: watch::Receiver<Interrupt>,
     ) -> BoxFuture<'static, Result<RunOutcome, Error>> {
-        let (ledger, starter, reading) = (Arc::clone(&self.ledger), Arc::clone(&self.starter), self.reading);
+        let (ledger, starter, reading_time) = (Arc::clone(&self.ledger), Arc::clone(&self.starter), self.reading_time);
         Box::pin(async move {
             let (campaign, gateway) = (active.name.clone(), active.gateway.clone());
             let Some(_lock) = ledger.acquire_campaign_lock(&campaign, &active.account).await? else {
                 return Err(Error::Busy { campaign, gateway, since: None });
             };
-            tokio::time::sleep(reading).await;
+            tokio::time::sleep(reading_time).await;
             starter.start_occurrence(active, occurrence, interrupt).await
         })
     }
@@ -35,8 +35,8 @@ impl Starter for LockingStarter {
 
 impl TestSetup {
     fn locking_daemon(&self, starter: Arc<dyn Starter>) -> Daemon {
-        let (ledger, reading) = (Arc::clone(&self.adapters.ledger), Duration::from_secs(30));
-        self.test_daemon(Arc::new(LockingStarter { ledger, starter, reading }))
+        let (ledger, reading_time) = (Arc::clone(&self.adapters.ledger), Duration::from_secs(30));
+        self.test_daemon(Arc::new(LockingStarter { ledger, starter, reading_time }))
     }
 
     async fn lock_campaign(&self, active: &ActiveSchedule) -> CampaignLock {
@@ -48,21 +48,21 @@ impl TestSetup {
 #[tokio::test(start_paused = true)]
 async fn occurrence_is_sent_once_if_two_daemons_read_a_long_list() {
     set_clock("2026-12-01T09:59:00Z");
-    let setup = TestSetup::new(ONCE);
+    let setup = TestSetup::new(ONE_TIME_SCHEDULE);
     setup.activate().await.unwrap();
     let daemon = || {
         let starter = setup.fake_starter(Duration::from_secs(5));
         setup.locking_daemon(starter).run_until_shutdown(tokio::time::sleep(Duration::from_secs(3600)))
     };
-    let (one, other) = tokio::join!(daemon(), daemon());
-    assert!(one.is_ok() && other.is_ok());
+    let (first, second) = tokio::join!(daemon(), daemon());
+    assert!(first.is_ok() && second.is_ok());
     assert_eq!((setup.fired_occurrences(), setup.reported_events()), (vec![FIRED.to_owned()], Vec::new()));
 }
 
 #[tokio::test(start_paused = true)]
 async fn occurrence_begins_when_a_reconciliation_ends() {
     set_clock("2026-12-01T09:59:00Z");
-    let setup = TestSetup::new(ONCE);
+    let setup = TestSetup::new(ONE_TIME_SCHEDULE);
     let lock = setup.lock_campaign(&setup.activate().await.unwrap()).await;
     let daemon = setup.locking_daemon(setup.fake_starter(Duration::from_secs(1)));
     let reconcile = async {
@@ -79,7 +79,7 @@ async fn occurrence_begins_when_a_reconciliation_ends() {
 async fn occurrence_is_skipped_if_its_campaign_stays_locked() {
     for (is_sending, reason) in [(false, "missed"), (true, "the campaign was still being sent")] {
         set_clock("2026-12-01T09:59:00Z");
-        let setup = TestSetup::new(ONCE);
+        let setup = TestSetup::new(ONE_TIME_SCHEDULE);
         let lock = setup.lock_campaign(&setup.activate().await.unwrap()).await;
         if is_sending {
             let ledger = &setup.adapters.ledger;
@@ -104,7 +104,7 @@ async fn occurrence_is_skipped_if_its_campaign_stays_locked() {
 #[tokio::test(start_paused = true)]
 async fn approved_occurrence_waits_for_the_campaign_lock() {
     set_clock("2026-12-01T09:59:00Z");
-    let setup = TestSetup::new(ONCE);
+    let setup = TestSetup::new(ONE_TIME_SCHEDULE);
     let active = setup.activate().await.unwrap();
     let daemon = setup.locking_daemon(Arc::new(GuardedStarter(setup.fake_starter(Duration::from_secs(1)))));
     let approve = async {

@@ -29,18 +29,18 @@ use campaign_runs::{
 };
 
 thread_local! {
-    /// The time to which the clock was set, and when that was. Each test has its own thread.
+    /// The time to which the clock was set, and the instant at which it was set. Each test has its own thread.
     static CLOCK: Cell<Option<(Timestamp, Instant)>> = const { Cell::new(None) };
 }
 
 /// The time of the test clock.
 fn now() -> Timestamp {
-    let (set_to, at) = CLOCK.get().expect("a clock that was set");
-    set_to + SignedDuration::try_from(at.elapsed()).expect("not that long")
+    let (set_to, set_at) = CLOCK.get().expect("a clock that was set");
+    set_to + SignedDuration::try_from(set_at.elapsed()).expect("not that long")
 }
 
-fn set_clock(to: &str) {
-    CLOCK.set(Some((to.parse().expect("a moment"), Instant::now())));
+fn set_clock(time: &str) {
+    CLOCK.set(Some((time.parse().expect("a moment"), Instant::now())));
 }
 
 /// A folder with a campaign, a ledger, and the reported events.
@@ -94,7 +94,7 @@ impl TestSetup {
             adapters: self.adapters.clone(),
             starter,
             observer: Arc::new(move |event| events.lock().expect("no panic").push(describe_event(&event))),
-            within: Vec::new(),
+            served_paths: Vec::new(),
             refresh: Duration::from_secs(10 * 86_400),
         }
     }
@@ -130,8 +130,8 @@ fn describe_event(event: &ScheduleEvent) -> String {
             format!("{} ended: {} of {accepted}, same {same_text}", occurrence.format_nominal_time(), ended.run.name())
         }
         ScheduleEvent::Broke { occurrence, why, .. } => format!("{} broke: {why}", occurrence.format_nominal_time()),
-        ScheduleEvent::Skipped { occurrence, before, reason, .. } => {
-            format!("{} skipped after {before}: {}", occurrence.format_nominal_time(), reason.to_record())
+        ScheduleEvent::Skipped { occurrence, skipped_before, reason, .. } => {
+            format!("{} skipped after {skipped_before}: {}", occurrence.format_nominal_time(), reason.to_record())
         }
         ScheduleEvent::Changed { change, .. } => format!("changed: {change:?}"),
         ScheduleEvent::Damaged { problem, .. } => format!("damaged: {problem}"),

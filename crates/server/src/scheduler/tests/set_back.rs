@@ -1,5 +1,4 @@
-//! Tests with a clock that is set back while an occurrence waits or is being prepared: the occurrence still begins, and
-//! only once.
+//! Tests of occurrences that wait or are being prepared while the clock is set back: each still begins, and only once.
 
 use std::fs;
 

@@ -45,7 +45,7 @@ impl Length {
     }
 }
 
-/// One bar.
+/// A bar of a bar chart.
 #[derive(Clone, Debug, Serialize)]
 pub struct Bar {
     /// The label.
@@ -138,7 +138,7 @@ pub struct CascadeStep {
     pub fell_back: (String, u64),
 }
 
-/// A step as it is drawn.
+/// A step of a cascade, as it is drawn.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cascade {
     /// The label.
@@ -158,16 +158,18 @@ pub fn draw_cascade(steps: Vec<CascadeStep>) -> Vec<Cascade> {
     let mut step_start = 0_u64;
     let mut cascades = Vec::with_capacity(steps.len());
     for step in steps {
-        let (reached, fell_back) = (count_reached(&step), step.fell_back.1);
-        let pieces = step.ended.into_iter().chain([(step.fell_back.0, FALLBACK_CLASS, step.fell_back.1)]);
+        let reached = count_reached(&step);
+        let CascadeStep { label: step_label, ended, fell_back: (fallback_label, fell_back) } = step;
+        let pieces = ended.into_iter().chain([(fallback_label, FALLBACK_CLASS, fell_back)]);
         let (mut at, mut segments) = (step_start, Vec::new());
         for (label, class, value) in pieces.filter(|(.., value)| *value > 0) {
+            // A segment is at least one thousandth long, even at the end of the chart.
             let from = Length::from_share(at, total).0.min(999);
             at = at.saturating_add(value);
             let length = Length::from_share(at, total).0.saturating_sub(from).max(1);
             segments.push(BarSegment { label, value, class, from: Length(from), length: Length(length) });
         }
-        cascades.push(Cascade { label: step.label, reached, segments });
+        cascades.push(Cascade { label: step_label, reached, segments });
         step_start = step_start.saturating_add(reached.saturating_sub(fell_back));
     }
     cascades
@@ -193,7 +195,7 @@ pub struct CalendarDay {
     pub day: i8,
     /// The day of the week as a number; Monday is 1.
     pub weekday: String,
-    /// The number of its month.
+    /// The number of the month.
     pub month: String,
     /// The date in ISO format.
     pub date: String,
@@ -205,16 +207,16 @@ pub struct CalendarDay {
 
 /// Builds a calendar of `days` days that starts at `from`; `due` maps each day to the occurrences on that day.
 pub fn build_calendar(from: Date, days: u16, due: &BTreeMap<Date, Vec<String>>) -> CalendarView {
-    let blank = usize::try_from(from.weekday().since(Weekday::Monday)).unwrap_or_default();
-    let mut cells: Vec<Option<CalendarDay>> = (0..blank).map(|_| None).collect();
-    for after in 0..i64::from(days) {
-        let Ok(date) = from.checked_add(after.days()) else { break };
+    let blank_days = usize::try_from(from.weekday().since(Weekday::Monday)).unwrap_or_default();
+    let mut cells: Vec<Option<CalendarDay>> = (0..blank_days).map(|_| None).collect();
+    for offset in 0..i64::from(days) {
+        let Ok(date) = from.checked_add(offset.days()) else { break };
         cells.push(Some(CalendarDay {
             day: date.day(),
             weekday: date.weekday().to_monday_one_offset().to_string(),
             month: date.month().to_string(),
             date: date.to_string(),
-            named: after == 0 || date.day() == 1,
+            named: offset == 0 || date.day() == 1,
             due: due.get(&date).cloned().unwrap_or_default(),
         }));
     }
@@ -226,7 +228,7 @@ pub fn build_calendar(from: Date, days: u16, due: &BTreeMap<Date, Vec<String>>) 
 /// The data of a column chart.
 #[derive(Clone, Debug)]
 pub struct ColumnInput {
-    /// The kinds from below, each with its label and its class in the stylesheet.
+    /// The kinds of values from bottom to top, each with its label and its class in the stylesheet.
     pub series: Vec<(String, String)>,
     /// The label of each column, and its values in the order of the kinds.
     pub columns: Vec<(String, Vec<u64>)>,
@@ -289,8 +291,9 @@ pub fn draw_columns(input: ColumnInput, format_number: impl Fn(u64) -> String) -
     let (top, marks) = number_axis(max_total, format_number);
     let pixels = |value: u64| u32::try_from(u128::from(value) * u128::from(HEIGHT) / u128::from(top)).unwrap_or(HEIGHT);
     let count = u32::try_from(columns.len().max(1)).unwrap_or(1);
-    let place = 1_000 / count;
-    let sums = (0..series.len()).map(|kind| columns.iter().fold(0_u64, |sum, (_, of)| sum.saturating_add(of[kind])));
+    let slot_width = 1_000 / count;
+    let sum_of_kind = |kind: usize| columns.iter().fold(0_u64, |sum, (_, values)| sum.saturating_add(values[kind]));
+    let sums = (0..series.len()).map(sum_of_kind);
     let sums: Vec<u64> = sums.collect();
     let column = |(number, (label, values)): (u32, (String, Vec<u64>))| {
         let from = number * 1_000 / count;
@@ -305,12 +308,14 @@ pub fn draw_columns(input: ColumnInput, format_number: impl Fn(u64) -> String) -
             });
             offset = above;
         }
-        let at = Length(from + place * (1_000 - FILLED) / 2_000);
-        ColumnView { label, at, middle: Length(from + place / 2), minor: (count - 1 - number) % 3 != 0, pieces }
+        let at = Length(from + slot_width * (1_000 - FILLED) / 2_000);
+        // Narrow screens show every third label, counted from the last column.
+        let minor = (count - 1 - number) % 3 != 0;
+        ColumnView { label, at, middle: Length(from + slot_width / 2), minor, pieces }
     };
     ColumnChart {
         height: HEIGHT,
-        width: Length(place * FILLED / 1_000),
+        width: Length(slot_width * FILLED / 1_000),
         columns: (0..).zip(columns).map(column).collect(),
         series: series
             .iter()
@@ -370,11 +375,11 @@ mod cascade_tests {
         fn step_segments_add_up_and_fit_the_chart(
             ended in proptest::collection::vec((0..2_000_000_u64, 0..90_u64), 1..5),
         ) {
-            let mut left: u64 = ended.iter().map(|(a, b)| a + b).sum();
-            let steps = ended.iter().map(|(a, b)| {
-                left -= a + b;
-                let ended = vec![("a".to_owned(), "good", *a), ("b".to_owned(), "bad", *b)];
-                CascadeStep { label: "<s>".to_owned(), ended, fell_back: ("on".to_owned(), left) }
+            let mut remaining: u64 = ended.iter().map(|(good, bad)| good + bad).sum();
+            let steps = ended.iter().map(|(good, bad)| {
+                remaining -= good + bad;
+                let ended = vec![("a".to_owned(), "good", *good), ("b".to_owned(), "bad", *bad)];
+                CascadeStep { label: "<s>".to_owned(), ended, fell_back: ("on".to_owned(), remaining) }
             });
             let cascades = draw_cascade(steps.collect());
             for pair in cascades.windows(2) {
@@ -403,11 +408,11 @@ mod calendar_tests {
             let view = build_calendar(from, days, &due);
             prop_assert!(view.weeks.iter().all(|week| week.len() == 7));
             let mut shown_count = 0;
-            for (place, day) in view.weeks.iter().flat_map(|week| week.iter().enumerate()) {
+            for (weekday, day) in view.weeks.iter().flat_map(|week| week.iter().enumerate()) {
                 let Some(day) = day else { continue };
                 let date: Date = day.date.parse().unwrap();
                 prop_assert_eq!(date, from + i64::from(shown_count).days());
-                prop_assert_eq!(i8::try_from(place).unwrap() + 1, date.weekday().to_monday_one_offset());
+                prop_assert_eq!(i8::try_from(weekday).unwrap() + 1, date.weekday().to_monday_one_offset());
                 prop_assert_eq!(day.due.len(), usize::from(shown_count == 0));
                 shown_count += 1;
             }

@@ -14,13 +14,13 @@ pub(super) const HEIGHT: u32 = 200;
 /// The data of a stacked chart.
 #[derive(Clone, Debug)]
 pub struct StackInput<'c> {
-    /// The first moment.
+    /// The start of the first point.
     pub from: Timestamp,
     /// The end of the last point.
     pub to: Timestamp,
     /// The total number of points.
     pub points: usize,
-    /// The kinds, from below.
+    /// The kinds, from bottom to top.
     pub kinds: Vec<LayerInput>,
     /// The maximum value per point, drawn as a line unless it is far above the data.
     pub allowed: Option<u64>,
@@ -42,7 +42,7 @@ pub struct LayerInput {
 /// A chart of layers.
 #[derive(Clone, Debug, Serialize)]
 pub struct StackChart {
-    /// The layers, from below.
+    /// The layers, from bottom to top.
     pub series: Vec<Series>,
     /// The number of points.
     width: usize,
@@ -68,7 +68,7 @@ pub struct Series {
     pub label: String,
     /// The class in the stylesheet.
     pub class: String,
-    /// Whether it shows messages on a fallback channel.
+    /// Whether the layer shows messages on a fallback channel.
     pub fallback: bool,
     /// The exact sum of all points.
     pub sum: u64,
@@ -97,6 +97,7 @@ pub fn draw_stack(input: StackInput<'_>, format_number: impl Fn(u64) -> String) 
     let visible_limit = input.allowed.filter(|allowed| *allowed > 0 && *allowed / 4 <= max_total);
     let (top, rows) = number_axis(max_total.max(visible_limit.unwrap_or_default()), &format_number);
     let y = |value: u64| HEIGHT - height_of(value, top);
+    // The top of a layer is the bottom of the next layer.
     let tops: Vec<Vec<u64>> = layers.iter().skip(1).map(|(.., bottoms)| bottoms.clone()).chain([bottoms]).collect();
     let series = layers.into_iter().zip(tops).map(|((label, class, sum, bottoms), above)| {
         let path = draw_outline(&bottoms, &above, y);
@@ -104,20 +105,20 @@ pub fn draw_stack(input: StackInput<'_>, format_number: impl Fn(u64) -> String) 
         Series { label, class, fallback, sum, path }
     });
     let series: Vec<Series> = series.collect();
-    let height = |tick: Tick| HeightMark { y: HEIGHT - tick.at.0 * HEIGHT / 1_000, label: tick.label };
-    let rows: Vec<HeightMark> = rows.into_iter().map(height).collect();
+    let to_mark = |tick: Tick| HeightMark { y: HEIGHT - tick.at.0 * HEIGHT / 1_000, label: tick.label };
+    let rows: Vec<HeightMark> = rows.into_iter().map(to_mark).collect();
     // A number that the axis already shows at the same height is not repeated.
-    let is_labelled = |at: u32| rows.iter().any(|row| row.y == at);
-    let line = |allowed: u64| {
-        let at = y(allowed);
-        HeightMark { y: at, label: if is_labelled(at) { String::new() } else { format_number(allowed) } }
+    let is_labelled = |mark_y: u32| rows.iter().any(|row| row.y == mark_y);
+    let limit_mark = |allowed: u64| {
+        let limit_y = y(allowed);
+        HeightMark { y: limit_y, label: if is_labelled(limit_y) { String::new() } else { format_number(allowed) } }
     };
     StackChart {
         series,
         width: points,
         height: HEIGHT,
         columns: time_ticks(input.from, input.to, input.zone),
-        allowed: visible_limit.map(line).into_iter().collect(),
+        allowed: visible_limit.map(limit_mark).into_iter().collect(),
         rows,
     }
 }
@@ -127,7 +128,7 @@ fn height_of(value: u64, top: u64) -> u32 {
     u32::try_from(height).unwrap_or(HEIGHT)
 }
 
-/// The outline of a layer: one closed path for each stretch of points that are not empty.
+/// Draws the outline of a layer as an SVG path, with one closed subpath for each stretch of points that are not empty.
 fn draw_outline(bottoms: &[u64], tops: &[u64], y: impl Fn(u64) -> u32) -> String {
     let (mut path, mut point) = (String::new(), 0);
     let is_filled = |point: usize| bottoms.get(point) != tops.get(point);
@@ -176,9 +177,12 @@ impl Tick {
     }
 }
 
+/// The maximum number of steps on a number axis.
+const MAX_STEPS: u64 = 4;
+
 /// Returns the top of an axis for values up to `max`, and ticks at round numbers.
 pub(super) fn number_axis(max: u64, format_number: impl Fn(u64) -> String) -> (u64, Vec<Tick>) {
-    let step = round_step(max.max(1).div_ceil(4));
+    let step = round_step(max.max(1).div_ceil(MAX_STEPS));
     let top = max.max(1).div_ceil(step).saturating_mul(step);
     let steps = top / step;
     let tick = |number: u64| Tick::new(Length::from_share(number, steps), format_number(number.saturating_mul(step)));
@@ -199,7 +203,7 @@ fn round_step(min: u64) -> u64 {
     }
 }
 
-/// Steps between marks: the approximate length in seconds, and the exact step on the clock.
+/// Steps between marks: the approximate length in seconds, and the exact step on the clock as a count of a unit.
 const STEPS: [(i64, i64, Unit); 17] = [
     (1, 1, Unit::Second),
     (5, 5, Unit::Second),
@@ -221,6 +225,8 @@ const STEPS: [(i64, i64, Unit); 17] = [
 ];
 /// The maximum number of marks whose labels do not overlap on a small screen.
 const MAX_MARKS: i64 = 5;
+/// The number of marks after which an axis ends, in case the steps on the clock are shorter than expected.
+const MARK_LIMIT: usize = 12;
 
 /// The ticks at round local times between two moments.
 pub(super) fn time_ticks(from: Timestamp, to: Timestamp, zone: &TimeZone) -> Vec<Tick> {
@@ -228,7 +234,7 @@ pub(super) fn time_ticks(from: Timestamp, to: Timestamp, zone: &TimeZone) -> Vec
     let fitting = STEPS.into_iter().find(|(step, ..)| seconds / step < MAX_MARKS);
     let Some((_, count, unit)) = fitting else { return Vec::new() };
     let whole_days = unit == Unit::Day;
-    let form = if whole_days {
+    let format = if whole_days {
         "%d.%m"
     } else if matches!(unit, Unit::Second) {
         "%H:%M:%S"
@@ -236,11 +242,11 @@ pub(super) fn time_ticks(from: Timestamp, to: Timestamp, zone: &TimeZone) -> Vec
         "%H:%M"
     };
     let (mut marks, mut next) = (Vec::new(), round_down_to_step(from.to_zoned(zone.clone()), count, unit));
-    while let Some(mark) = next.filter(|mark| mark.timestamp() <= to && marks.len() < 12) {
+    while let Some(mark) = next.filter(|mark| mark.timestamp() <= to && marks.len() < MARK_LIMIT) {
         let after = mark.timestamp().as_second() - from.as_second();
         if after >= 0 {
             let at = Length::from_share(u64::try_from(after).unwrap_or_default(), u64::try_from(seconds).unwrap_or(1));
-            marks.push(Tick::new(at, mark.strftime(form).to_string()));
+            marks.push(Tick::new(at, mark.strftime(format).to_string()));
         }
         next = mark.checked_add(step_span(count, unit)).ok().filter(|later| later.timestamp() > mark.timestamp());
     }
@@ -323,9 +329,9 @@ mod axis_tests {
 
     proptest! {
         #[test]
-        fn axis_covers_the_maximum_with_two_to_six_ticks(most in prop_oneof![0..20_000_u64, any::<u64>()]) {
-            let (top, ticks) = number_axis(most, |number| number.to_string());
-            prop_assert!(top >= most && (2..=6).contains(&ticks.len()), "{top} {ticks:?}");
+        fn axis_covers_the_maximum_with_two_to_six_ticks(max in prop_oneof![0..20_000_u64, any::<u64>()]) {
+            let (top, ticks) = number_axis(max, |number| number.to_string());
+            prop_assert!(top >= max && (2..=6).contains(&ticks.len()), "{top} {ticks:?}");
             prop_assert!(ticks.windows(2).all(|pair| pair[0].at < pair[1].at));
             prop_assert_eq!((ticks[0].at, ticks[ticks.len() - 1].at), (Length(0), Length(1_000)));
         }

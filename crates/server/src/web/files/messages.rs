@@ -28,7 +28,7 @@ pub struct MessageSelection<'c> {
     /// The selected rows; `None` for all rows.
     pub rows: Option<&'c RowSet>,
     /// The maximum number of messages.
-    pub most: usize,
+    pub max: usize,
     /// Whether numbers are shown in full.
     pub unmasked: bool,
 }
@@ -89,7 +89,7 @@ pub(super) fn collect_run_messages<R: Read>(
     max: usize,
     unmasked: bool,
 ) -> Result<Vec<MessageView>, Error> {
-    let (arms, none) = (brief.list_arms(), ExcludedRows::default());
+    let (arms, no_exclusions) = (brief.list_arms(), ExcludedRows::default());
     let mut views = Vec::new();
     let show = |row: Row, message: Result<MarkedMessage, (RowState, &str)>| {
         if let Ok(message) = message {
@@ -98,14 +98,14 @@ pub(super) fn collect_run_messages<R: Read>(
             views.push(view);
         }
     };
-    let read = preview_marked_rows(prepared, &none, Some(rows), max, show);
-    read.map_err(|finding| Error::Findings(vec![*finding]))?;
+    let result = preview_marked_rows(prepared, &no_exclusions, Some(rows), max, show);
+    result.map_err(|finding| Error::Findings(vec![*finding]))?;
     Ok(views)
 }
 
 /// The first messages, and the findings that are not about their texts.
 pub(super) struct CampaignMessages {
-    pub(super) shown: Vec<MessageView>,
+    pub(super) messages: Vec<MessageView>,
     pub(super) other_findings: Vec<FindingView>,
 }
 
@@ -136,13 +136,13 @@ pub(super) fn collect_messages(
         }
         views.push(view);
     };
-    let read = preview_marked_rows(&mut inputs.compile_campaign()?, excluded, selection.rows, selection.most, show);
-    read.map_err(|finding| Error::Findings(vec![*finding]))?;
+    let result = preview_marked_rows(&mut inputs.compile_campaign()?, excluded, selection.rows, selection.max, show);
+    result.map_err(|finding| Error::Findings(vec![*finding]))?;
     if selection.rows.is_none() && views.iter().all(|view| view.phones.is_empty()) {
         add_messages_of_skipped_rows(inputs, &mut views, selection)?;
     }
     Ok(CampaignMessages {
-        shown: views,
+        messages: views,
         other_findings: other_findings.into_iter().map(FindingView::from_finding).collect(),
     })
 }
@@ -153,7 +153,7 @@ fn add_messages_of_skipped_rows(
     views: &mut [MessageView],
     selection: MessageSelection<'_>,
 ) -> Result<(), Error> {
-    let (arms, none) = (inputs.campaign.brief.list_arms(), ExcludedRows::default());
+    let (arms, no_exclusions) = (inputs.campaign.brief.list_arms(), ExcludedRows::default());
     let mut remaining = views.iter_mut().peekable();
     let show = |row: Row, message: Result<MarkedMessage, (RowState, &str)>| {
         while remaining.next_if(|view| view.row < row.get()).is_some() {}
@@ -161,8 +161,8 @@ fn add_messages_of_skipped_rows(
             view.set_message(&message, &arms, selection.unmasked);
         }
     };
-    let read = preview_marked_rows(&mut inputs.compile_campaign()?, &none, None, selection.most, show);
-    read.map_err(|finding| Error::Findings(vec![*finding]))?;
+    let result = preview_marked_rows(&mut inputs.compile_campaign()?, &no_exclusions, None, selection.max, show);
+    result.map_err(|finding| Error::Findings(vec![*finding]))?;
     Ok(())
 }
 
@@ -220,7 +220,7 @@ pub struct PhoneView {
     others: Vec<TextView>,
     /// The size that is billed.
     size: Option<SmsSizeView>,
-    /// Findings about its texts.
+    /// The findings about the texts of the message.
     pub findings: Vec<FindingView>,
 }
 
@@ -256,8 +256,8 @@ impl PhoneView {
     /// Builds one view for each channel of a message; `phone_to_mask` is the recipient's phone number if it must be
     /// masked.
     pub fn from_content(content: &MessageContent<MarkedText>, phone_to_mask: Option<Phone>) -> Fallbacks {
-        let (stages, of) = (content.stages.iter().enumerate(), content.stages.len());
-        stages.map(|(index, stage)| Self::from_stage(stage, index + 1, of, phone_to_mask)).collect()
+        let (stages, stage_count) = (content.stages.iter().enumerate(), content.stages.len());
+        stages.map(|(index, stage)| Self::from_stage(stage, index + 1, stage_count, phone_to_mask)).collect()
     }
 
     fn from_stage(stage: &Stage<MarkedText>, place: usize, stage_count: usize, phone_to_mask: Option<Phone>) -> Self {
@@ -372,7 +372,8 @@ fn split_pieces(text: &MarkedText, parts: &[usize], phone_to_mask: Option<Phone>
     let links = find_links(text);
     let numbers = phone_to_mask.map(|phone| find_phone_numbers(text, phone)).unwrap_or_default();
     // A number that is split between pieces could not be masked, so a cut moves to the end of the number.
-    let after_number = |at: usize| numbers.iter().find(|it| it.start < at && at < it.end).map_or(at, |it| it.end);
+    let after_number =
+        |at: usize| numbers.iter().find(|number| number.start < at && at < number.end).map_or(at, |number| number.end);
     let parts: Vec<usize> = parts.iter().map(|end| after_number(*end)).collect();
     let boundaries =
         |ranges: &[Range<usize>]| ranges.iter().flat_map(|range| [range.start, range.end]).collect::<Vec<_>>();
@@ -380,14 +381,14 @@ fn split_pieces(text: &MarkedText, parts: &[usize], phone_to_mask: Option<Phone>
     let mut cuts: BTreeSet<usize> = cuts.chain(parts.iter().copied()).collect();
     cuts.insert(text.len());
     cuts.remove(&0);
-    let (mut pieces, mut begin) = (Vec::with_capacity(cuts.len()), 0);
+    let (mut pieces, mut start) = (Vec::with_capacity(cuts.len()), 0);
     let within = |ranges: &[Range<usize>], at: usize| ranges.iter().any(|range| range.contains(&at));
     for end in cuts {
-        let piece = &text[begin..end];
-        let has_cells = marks.iter().any(|mark| mark.start < end && begin < mark.end);
+        let piece = &text[start..end];
+        let has_row_values = marks.iter().any(|mark| mark.start < end && start < mark.end);
         let piece = match phone_to_mask {
             Some(phone) => {
-                if has_cells {
+                if has_row_values {
                     mask_all_numbers(piece, phone)
                 } else {
                     mask_recipient(piece, phone).into_owned()
@@ -395,11 +396,12 @@ fn split_pieces(text: &MarkedText, parts: &[usize], phone_to_mask: Option<Phone>
             }
             None => piece.to_owned(),
         };
-        let part = parts.iter().position(|part| *part == begin && begin > 0).map(|index| index + 2);
+        // The second part starts where the first part ends.
+        let part = parts.iter().position(|end| *end == start && start > 0).map(|index| index + 2);
         if !piece.is_empty() {
-            pieces.push(TextPiece { text: piece, from_row: within(marks, begin), link: within(&links, begin), part });
+            pieces.push(TextPiece { text: piece, from_row: within(marks, start), link: within(&links, start), part });
         }
-        begin = end;
+        start = end;
     }
     pieces
 }
@@ -419,7 +421,7 @@ fn find_links(text: &str) -> Vec<Range<usize>> {
     links
 }
 
-/// The view of a finding. Its text is in English, whatever the language of the page.
+/// The view of a finding. The text of a finding is always in English.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FindingView {
     severity: &'static str,
@@ -430,7 +432,7 @@ pub struct FindingView {
     place: Option<String>,
 }
 
-/// A fragment of a message, which quotes names in backticks.
+/// A fragment of a finding's message: plain text, or a name that the message quotes in backticks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct FindingFragment {
     text: String,
@@ -439,8 +441,8 @@ struct FindingFragment {
 
 /// Splits a message into text and code. An unpaired backtick is an ordinary character.
 fn split_code(message: &str) -> Vec<FindingFragment> {
-    let backticks = message.matches('`').count() / 2 * 2;
-    let pieces = message.splitn(backticks + 1, '`').enumerate();
+    let paired_backticks = message.matches('`').count() / 2 * 2;
+    let pieces = message.splitn(paired_backticks + 1, '`').enumerate();
     let fragments = pieces.map(|(index, text)| FindingFragment { text: text.to_owned(), code: index % 2 == 1 });
     fragments.filter(|fragment| !fragment.text.is_empty()).collect()
 }
@@ -449,7 +451,7 @@ fn split_code(message: &str) -> Vec<FindingFragment> {
 const ROW_RULES: [&str; 1] = ["invalid-row"];
 
 impl FindingView {
-    /// Whether the finding is counted among those of this severity. Findings about single rows are counted as rows.
+    /// Whether the finding counts as a finding of this severity. Findings about single rows count as rows instead.
     pub(in crate::web) fn is_counted_as(&self, severity: &str) -> bool {
         self.severity == severity && !ROW_RULES.contains(&self.rule)
     }

@@ -1,7 +1,7 @@
 //! Pages as self-contained files: previews, plans, reports and evidence.
 //!
-//! A file loads nothing, contains no script, and masks the recipients' numbers unless numbers were requested. Nothing
-//! here writes a file, reads a clock or makes decisions.
+//! A file loads nothing, contains no script, and masks the recipients' numbers unless numbers were requested. This
+//! module neither writes files nor reads a clock nor makes decisions.
 
 mod messages;
 
@@ -31,14 +31,14 @@ pub use messages::{FindingView, MessageSelection, PhoneView};
 pub struct PreviewPage<'c> {
     /// The campaign.
     pub inputs: &'c Inputs,
-    /// The survey of its list.
+    /// The survey of the campaign's list.
     pub list: &'c ListSurvey,
     /// The findings of `check`.
     pub findings: &'c [Finding],
     /// The cost of the messages, if known.
     pub cost: Option<&'c Cost>,
     /// The messages to show.
-    pub shown: MessageSelection<'c>,
+    pub selection: MessageSelection<'c>,
     /// The time at which the page is created.
     pub now: Timestamp,
 }
@@ -76,10 +76,10 @@ pub fn render_preview_page(page: &PreviewPage<'_>, language: PageLanguage) -> Re
 /// # Errors
 /// If the inputs cannot be read.
 pub fn build_preview_view(page: &PreviewPage<'_>, language: PageLanguage) -> Result<PreviewView, Error> {
-    let PreviewPage { inputs, list, findings, cost, shown, now } = page;
+    let PreviewPage { inputs, list, findings, cost, selection, now } = page;
     let (words, brief, survey) = (PageWords::in_language(language), &inputs.campaign.brief, &list.survey);
-    let CampaignMessages { shown: messages, other_findings } =
-        collect_messages(inputs, &survey.left_out, findings, *shown, words)?;
+    let CampaignMessages { messages, other_findings } =
+        collect_messages(inputs, &survey.left_out, findings, *selection, words)?;
     let currency = inputs.destination.profile().and_then(|profile| profile.currency.as_deref());
     let (shown, skipped) = (messages.len(), SkippedRowsTable::from_excluded(words, &survey.left_out));
     Ok(PreviewView {
@@ -107,11 +107,12 @@ pub fn build_preview_view(page: &PreviewPage<'_>, language: PageLanguage) -> Res
 /// neither findings nor skipped rows.
 fn describe_problems(words: &PageWords, skipped: &SkippedRowsTable, findings: &[FindingView]) -> Option<String> {
     // Findings about single rows are counted as rows.
-    let counted = |severity: &str| findings.iter().filter(|finding| finding.is_counted_as(severity)).count() as u64;
+    let count_findings =
+        |severity: &str| findings.iter().filter(|finding| finding.is_counted_as(severity)).count() as u64;
     let texts = [
-        describe_nonzero(counted("error"), |count| words.count("problems.error", count, &[])),
-        describe_nonzero(counted("warning"), |count| words.count("problems.warning", count, &[])),
-        describe_nonzero(counted("note"), |count| words.count("problems.note", count, &[])),
+        describe_nonzero(count_findings("error"), |count| words.count("problems.error", count, &[])),
+        describe_nonzero(count_findings("warning"), |count| words.count("problems.warning", count, &[])),
+        describe_nonzero(count_findings("note"), |count| words.count("problems.note", count, &[])),
         describe_nonzero(skipped.invalid, |count| words.count("problems.invalid", count, &[])),
         describe_nonzero(skipped.all - skipped.invalid, |count| words.count("problems.skipped", count, &[])),
     ];
@@ -130,8 +131,8 @@ pub struct PlanPage<'c> {
     pub inputs: &'c Inputs,
     /// The plan.
     pub plan: &'c CreatedPlan,
-    /// The selection of the messages that are shown.
-    pub shown: MessageSelection<'c>,
+    /// The messages to show.
+    pub selection: MessageSelection<'c>,
     /// The command that approves the plan; `None` if the plan needs no approval.
     pub approve: Option<String>,
     /// The command that sends the campaign.
@@ -171,15 +172,15 @@ struct PlanPageView {
 /// # Errors
 /// If the inputs cannot be read.
 pub fn render_plan_page(page: &PlanPage<'_>, language: PageLanguage) -> Result<(String, usize), Error> {
-    let PlanPage { inputs, plan, shown, approve, run, now } = page;
+    let PlanPage { inputs, plan, selection, approve, run, now } = page;
     let (words, brief, planned, survey) =
         (PageWords::in_language(language), &inputs.campaign.brief, &plan.planned, &plan.list.survey);
-    let first = first_rows(&survey.planned_rows(), *shown);
+    let sample_rows = first_rows(&survey.planned_rows(), *selection);
     // Skipped rows are already in the table, so without recipients no messages are shown.
-    let sample_limit = if first.is_some() { shown.most } else { 0 };
-    let first = MessageSelection { rows: first.as_ref(), most: sample_limit, ..*shown };
-    let CampaignMessages { shown: messages, other_findings } =
-        collect_messages(inputs, &survey.left_out, &plan.findings, first, words)?;
+    let max = if sample_rows.is_some() { selection.max } else { 0 };
+    let samples = MessageSelection { rows: sample_rows.as_ref(), max, ..*selection };
+    let CampaignMessages { messages, other_findings } =
+        collect_messages(inputs, &survey.left_out, &plan.findings, samples, words)?;
     let (shown, skipped) = (messages.len(), SkippedRowsTable::from_excluded(words, &survey.left_out));
     let view = PlanPageView {
         name: brief.name.clone(),
@@ -213,10 +214,10 @@ pub fn render_plan_page(page: &PlanPage<'_>, language: PageLanguage) -> Result<(
     Ok((html, shown))
 }
 
-/// Returns up to `selection.most` selected rows that get a message, or `None` if no selected row gets one.
+/// Returns up to `selection.max` selected rows that get a message, or `None` if no selected row gets a message.
 fn first_rows(planned: &RoaringBitmap, selection: MessageSelection<'_>) -> Option<RowSet> {
     let is_shown = |row: &u32| selection.rows.is_none_or(|rows| rows.contains(Row::new(*row)));
-    let first: Vec<String> = planned.iter().filter(is_shown).take(selection.most).map(|row| row.to_string()).collect();
+    let first: Vec<String> = planned.iter().filter(is_shown).take(selection.max).map(|row| row.to_string()).collect();
     first.join(",").parse().ok()
 }
 
@@ -243,7 +244,8 @@ struct ReportPageView<'v> {
 }
 
 impl FirstMessages {
-    /// Reads up to `max` messages, skipping excluded rows and stopping after row `last`.
+    /// Reads up to `max` messages, skipping excluded rows and stopping after row `last`. Phone numbers are masked
+    /// unless `unmasked` is set.
     ///
     /// # Errors
     /// If the list is damaged.
@@ -265,7 +267,7 @@ impl FirstMessages {
         Ok(Self { messages })
     }
 
-    /// Reads the message of one row, if the row has a message.
+    /// Reads the message of one row, if the row has a message. Phone numbers are masked unless `unmasked` is set.
     ///
     /// # Errors
     /// If the list is damaged.
@@ -278,7 +280,7 @@ impl FirstMessages {
         Ok(Self { messages: collect_run_messages(&mut prepared, brief, &row.into(), 1, unmasked)? })
     }
 
-    /// Reads the messages of these rows.
+    /// Reads the messages of these rows. Phone numbers are masked unless `unmasked` is set.
     ///
     /// # Errors
     /// If the list is damaged.
@@ -305,7 +307,7 @@ pub fn render_report_page(report: &ReportPage<'_>, language: PageLanguage) -> Re
     render(language, PageFormat::File, "run/report.html", &view).map_err(|error| Error::Input(error.to_string()))
 }
 
-/// The evidence about a number, for an authority.
+/// The data of a page with evidence about a phone number, for an authority.
 pub struct EvidencePage<'e> {
     /// The evidence.
     pub evidence: &'e Evidence,
@@ -360,14 +362,14 @@ struct SkippedRowsTable {
     others: u64,
     /// The total number of skipped rows.
     all: u64,
-    /// The number of invalid rows among them.
+    /// The number of invalid rows among the skipped rows.
     invalid: u64,
 }
 
 impl SkippedRowsTable {
     fn from_excluded(words: &PageWords, excluded: &ExcludedRows) -> Self {
         let sets = excluded.sets().filter(|(_, _, rows)| !rows.is_empty());
-        let count = |(state, reason, rows): (_, &str, &roaring::RoaringBitmap)| SkipReasonCount {
+        let count = |(state, reason, rows): (_, &str, &RoaringBitmap)| SkipReasonCount {
             why: SkipReasonView::from_reason(words, state, reason),
             rows: rows.len(),
         };

@@ -159,16 +159,16 @@ fn sms_parts_are_counted_and_marked() {
     assert!(sms.contains("3 частини") && sms.contains("174 символи"), "{sms}");
 }
 
-/// The names of elements with the names of their attributes.
+/// The names of elements, each with the names of its attributes.
 pub(super) type ElementShapes = BTreeSet<(String, Vec<String>)>;
 
-/// The elements and the names of their attributes.
+/// Lists the names of a page's elements, each with the names of its attributes.
 pub(super) fn element_shapes(page: &str) -> ElementShapes {
     let shape = |element: Element| (element.name, element.attributes.into_keys().collect());
     Html::sound(page).elements.into_iter().map(shape).collect()
 }
 
-/// The elements of each page with harmless texts.
+/// The element shapes of each page with harmless texts.
 static KNOWN_SHAPES: LazyLock<Vec<ElementShapes>> = LazyLock::new(|| {
     let harmless = "я https://b.example ".repeat(9);
     let render = |template: &&str| render_sample(PageLanguage::English, PageFormat::File, template, &harmless);

@@ -5,7 +5,7 @@
 //! `number(n=…)`. Every printed value is escaped, including control and bidirectional characters.
 //!
 //! A page loads nothing from other hosts and has no inline script and no `style` attribute. A self-contained file
-//! embeds its stylesheet and has no script. Nothing here reads the ledger or makes decisions.
+//! embeds its stylesheet and has no script. This module neither reads the ledger nor makes decisions.
 
 #[cfg(test)]
 mod file_page_tests;
@@ -137,12 +137,12 @@ fn render_with(
     language: PageLanguage,
     template: &str,
     view: &impl Serialize,
-    add: impl FnOnce(&mut Context),
+    add_values: impl FnOnce(&mut Context),
 ) -> Result<String, TemplateError> {
     let failed = |reason: String| TemplateError { template: template.to_owned(), reason };
     let tera = COMPILED[language as usize].as_ref().map_err(|reason| failed(reason.clone()))?;
     let mut context = Context::from_serialize(view).map_err(|error| failed(describe_error(&error)))?;
-    add(&mut context);
+    add_values(&mut context);
     tera.render(template, &context).map_err(|error| failed(describe_error(&error)))
 }
 
@@ -230,6 +230,7 @@ fn write_escaped(value: &str, out: &mut dyn Write) -> io::Result<()> {
 
 /// Whether a character is a Unicode noncharacter, which must not occur in a page.
 fn is_noncharacter(c: char) -> bool {
+    // The last two code points of each plane are noncharacters.
     matches!(c, '\u{fdd0}'..='\u{fdef}') || u32::from(c) & 0xfffe == 0xfffe
 }
 
@@ -288,8 +289,12 @@ impl Asset {
     }
 }
 
+/// The number of bytes of the hash in the name of an asset.
+const ASSET_HASH_BYTES: usize = 6;
+
+/// Returns the first bytes of a text's SHA-256 hash, in hexadecimal.
 fn hash_text(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().take(6).fold(String::new(), |mut hash, byte| {
+    Sha256::digest(text.as_bytes()).iter().take(ASSET_HASH_BYTES).fold(String::new(), |mut hash, byte| {
         // Writing to a string cannot fail.
         let _ = write!(hash, "{byte:02x}");
         hash

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use regex::Regex;
 use serde_json::{Value as Json, json};
 
-use super::file_page_tests::{ElementShapes, element_shapes, sample_view as files_view};
+use super::file_page_tests::{ElementShapes, element_shapes, sample_view as file_sample_view};
 use super::read_html::Html;
 use super::{PageFormat, render};
 use crate::web::charts::{Bar, ColumnInput, build_calendar, draw_columns};
@@ -71,7 +71,7 @@ fn sample_view(template: &str, cell: &str) -> Json {
         "row": 2, "to": cell, "skip_reason": cell, "doubt": 1,
         "entries": [{ "at": cell, "what": cell, "text": cell }],
         "tests": true, "file": cell, "current": cell, "frozen": cell, "day": cell, "check_slow": false, "name": cell,
-        "texts": [{ "name": cell, "text": cell }], "findings": files_view(cell)["findings"],
+        "texts": [{ "name": cell, "text": cell }], "findings": file_sample_view(cell)["findings"],
     });
     let filters = json!({
         "channels": [{ "value": "sms", "chosen": true }], "reasons": [{ "value": cell, "label": cell, "chosen": true }],
@@ -123,11 +123,12 @@ fn sample_view(template: &str, cell: &str) -> Json {
         "retry": {
             "messages": 4, "gateway": cell, "channels": cell, "cost": cell, "others": 2,
             "reasons": [{ "state": "rejected", "text": cell, "rows": 2 }, { "state": "not_sent", "text": "", "rows": 1 }],
-            "lasting": 2, "guarded": 3, "guarded_reasons": cell, "samples": { "messages": files_view(cell)["messages"] },
+            "lasting": 2, "guarded": 3, "guarded_reasons": cell,
+            "samples": { "messages": file_sample_view(cell)["messages"] },
         },
         "test": {
             "campaign": cell, "gateway": cell, "row": 2,
-            "message": { "messages": files_view(cell)["messages"] },
+            "message": { "messages": file_sample_view(cell)["messages"] },
             "recipients": [{ "field": "to-ab12", "to": cell }, { "field": "to-cd34", "to": cell }],
             "numbers": { "shown": false, "path": "/runs/sale@1/test?numbers=shown" },
         },
@@ -160,7 +161,7 @@ fn render_sample(language: PageLanguage, template: &str, cell: &str) -> String {
         view["heading"] = "Nothing is here".into();
     }
     view["position"] = json!({ "from": "51", "to": "100", "all": "161" });
-    view["message"] = json!({ "messages": files_view(cell)["messages"] });
+    view["message"] = json!({ "messages": file_sample_view(cell)["messages"] });
     view["first"] = view["message"].clone();
     match template {
         // Here, `run` is the name of a run; elsewhere it is an object.
@@ -169,10 +170,10 @@ fn render_sample(language: PageLanguage, template: &str, cell: &str) -> String {
         }
         "pages/run_preview.html" => {
             view["run"] = cell.into();
-            view["messages"] = files_view(cell)["messages"].clone();
+            view["messages"] = file_sample_view(cell)["messages"].clone();
         }
         "pages/schedule_preview.html" => {
-            let files = files_view(cell);
+            let files = file_sample_view(cell);
             view.as_object_mut().unwrap().extend(files.as_object().unwrap().clone());
         }
         _ => {}
@@ -212,7 +213,7 @@ fn every_field_has_a_label_and_every_form_a_token() {
     }
 }
 
-/// The elements of each page with harmless texts.
+/// The element shapes of each page with harmless texts.
 static KNOWN_SHAPES: LazyLock<Vec<ElementShapes>> = LazyLock::new(|| {
     let harmless = "я https://b.example ".repeat(9);
     PAGES.iter().map(|template| element_shapes(&render_sample(PageLanguage::English, template, &harmless))).collect()

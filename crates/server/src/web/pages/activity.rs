@@ -52,7 +52,7 @@ struct RunMoney {
 /// A budget that is nearly used up.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct TightBudget {
-    /// The latest run that uses it.
+    /// The latest run that uses the budget.
     pub(super) run: String,
     used: Amount,
     limit: Amount,
@@ -169,8 +169,8 @@ impl RecentActivity {
     }
 }
 
-/// Finds budgets of the latest runs that are nearly used up. Every run that shares the budget and has known figures
-/// counts.
+/// Finds the budgets that are nearly used up, each with the latest run that shares it. All runs that share a budget and
+/// have known figures count.
 fn find_tight_budgets(runs: &[(Run, Option<Arc<ListedFigures>>)]) -> Vec<TightBudget> {
     let mut budgets: Vec<TightBudget> = Vec::new();
     for (index, (run, figures)) in runs.iter().enumerate() {
@@ -192,7 +192,7 @@ fn find_tight_budgets(runs: &[(Run, Option<Arc<ListedFigures>>)]) -> Vec<TightBu
 /// Deliveries per day, as a chart and a table.
 #[derive(Serialize)]
 pub(super) struct ActivityView {
-    /// `None` without deliveries.
+    /// `None` if there are no deliveries.
     chart: Option<ColumnChart>,
     rows: Vec<DayRow>,
     /// The number of runs that are not counted yet.

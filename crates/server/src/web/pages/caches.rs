@@ -25,16 +25,17 @@ use campaign_engine::report::{
 };
 use campaign_ledger::{Ledger, LedgerError, Run, RunFilter, RunId, RunProgress, StateCounts};
 
-/// The time for which values are cached, and the time for which a request waits for one.
+/// The limits of a cache: how long values are cached, how long a request waits for a value, and how many values are
+/// cached.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CachePolicy {
     /// The minimum lifetime of a value.
     pub(super) min_ttl: Duration,
-    /// A value is cached for this many times as long as loading it took.
+    /// The lifetime of a value, as a multiple of the time that loading the value took.
     pub(super) ttl_factor: u32,
     /// The time for which a request waits. After that, loading continues for later requests.
     pub(super) timeout: Duration,
-    /// The maximum number of values. Beyond it, the oldest values are removed.
+    /// The maximum number of values. Beyond this number, the oldest values are removed.
     pub(super) max_entries: usize,
 }
 
@@ -74,7 +75,7 @@ where
         load: impl Future<Output = Result<T, E>> + Send + 'static,
     ) -> Result<Option<Arc<T>>, E> {
         let (policy, entries) = (self.policy, Arc::clone(&self.entries));
-        // A separate task, so that loading continues for the next request if this one stops waiting.
+        // The value is loaded in its own task, so that loading continues for the next request if this one times out.
         let loading = tokio::spawn(async move {
             let mut entries = entries.lock().await;
             let cached = entries.iter().find(|entry| entry.key == key);
@@ -149,15 +150,15 @@ const MAX_CACHED: usize = 64;
 pub(super) struct RunReading {
     pub(super) report: RunReport,
     /// The estimated time left, if the run has been sending for a while.
-    pub(super) left: Option<Duration>,
+    pub(super) time_left: Option<Duration>,
     /// The rendered parts that all visitors share.
     pub(super) shared: SharedParts,
 }
 
-/// The last reading; `None` before the first one.
+/// The last reading; `None` before the first reading.
 type LastReading = Option<Result<Arc<RunReading>, Arc<LedgerError>>>;
 
-/// Reads the runs with open pages repeatedly, and caches readings of recent ones.
+/// Reads the runs with open pages repeatedly, and caches the readings of recently visited runs.
 pub(super) struct RunWatcher {
     ledger: Arc<dyn Ledger>,
     runs: Mutex<HashMap<RunId, WatchedRun>>,
@@ -176,8 +177,8 @@ impl RunWatcher {
         Self { ledger, runs: Mutex::default() }
     }
 
-    /// Subscribes to readings of a run: the receiver has the recent reading, if any, and gets new ones until it is
-    /// dropped.
+    /// Subscribes to readings of a run. The receiver has the recent reading, if any, and gets new readings until the
+    /// receiver is dropped.
     pub(super) fn follow_run(self: &Arc<Self>, run: RunId) -> watch::Receiver<LastReading> {
         let mut runs = self.lock_runs();
         if runs.len() > MAX_CACHED {
@@ -215,7 +216,7 @@ impl RunWatcher {
         }
     }
 
-    /// Reads a run repeatedly as long as pages that show it are open.
+    /// Reads a run repeatedly while pages that show the run are open.
     async fn read_repeatedly(self: Arc<Self>, run: RunId, last: watch::Sender<LastReading>, fresh_until: Instant) {
         sleep_until(fresh_until).await;
         let mut progress = None;
@@ -253,12 +254,12 @@ async fn read_run(
     let report = RunReport::load_with_figures(ledger, run).await?;
     if report.view.status != RunStatus::Sending {
         *progress = None;
-        return Ok(RunReading { report, left: None, shared: SharedParts::default() });
+        return Ok(RunReading { report, time_left: None, shared: SharedParts::default() });
     }
     let progress = progress.get_or_insert_with(|| SendingProgress::new(report.view.run.recipients, 0));
     progress.update_counts(std::time::Instant::now(), &report.view.counts);
-    let left = progress.estimate().map(|estimate| estimate.left);
-    Ok(RunReading { report, left, shared: SharedParts::default() })
+    let time_left = progress.estimate().map(|estimate| estimate.left);
+    Ok(RunReading { report, time_left, shared: SharedParts::default() })
 }
 
 /// The policy for indexes of rows: building them takes at most 1/20 of the time.
@@ -330,9 +331,9 @@ pub(super) struct CampaignTraitsCache(Mutex<HashMap<RunId, CampaignTraits>>);
 impl CampaignTraitsCache {
     /// Loads the traits of a run's campaign.
     pub(super) async fn load(&self, ledger: &dyn Ledger, run: &Run) -> CampaignTraits {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&run.key).cloned();
-        if let Some(known) = known {
-            return known;
+        let cached = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&run.key).cloned();
+        if let Some(cached) = cached {
+            return cached;
         }
         let unknown = CampaignTraits { zone: TimeZone::system(), title: None, has_variants: false };
         if run.shared || run.purged_at.is_some() {
@@ -351,7 +352,7 @@ const MAX_CACHED_FIGURES: usize = 2048;
 
 /// The stored figures of a run that lists show. Whole figures are too large to cache for many runs.
 pub(super) struct ListedFigures {
-    /// The maximum cost of its messages; `None` if the profile has no prices or nothing was sent.
+    /// The maximum cost of the run's messages; `None` if the profile has no prices or no messages were sent.
     pub(super) cost: Option<Amount>,
     /// The number of messages whose price is unknown.
     pub(super) unpriced: u64,
@@ -384,17 +385,17 @@ impl ListedFiguresCache {
     /// If the ledger cannot be read.
     pub(super) async fn load(&self, ledger: &dyn Ledger, run: &Run) -> Result<Option<Arc<ListedFigures>>, LedgerError> {
         let version = (run.receipts, run.counts.clone());
-        let known = self.lock().get(&run.key).filter(|(known, _)| *known == version).map(|(_, known)| known.clone());
-        if known.is_some() {
-            return Ok(known);
+        let cached = self.lock().get(&run.key).cloned();
+        if let Some((_, figures)) = cached.filter(|(cached_version, _)| *cached_version == version) {
+            return Ok(Some(figures));
         }
         let Some(figures) = RunFigures::load_stored(ledger, run).await? else { return Ok(None) };
         let figures = Arc::new(ListedFigures::from_figures(figures));
-        let mut cached = self.lock();
-        if cached.len() >= MAX_CACHED_FIGURES {
-            cached.clear();
+        let mut entries = self.lock();
+        if entries.len() >= MAX_CACHED_FIGURES {
+            entries.clear();
         }
-        cached.insert(run.key, (version, figures.clone()));
+        entries.insert(run.key, (version, figures.clone()));
         Ok(Some(figures))
     }
 
@@ -493,14 +494,14 @@ mod tests {
         let ledger = Arc::new(ledger);
         ledger.take_envelope_reads();
         RunReport::load_with_figures(ledger.as_ref(), run.clone()).await.unwrap();
-        let once = ledger.take_envelope_reads();
-        assert!(!once.is_empty());
+        let reads_of_one_reading = ledger.take_envelope_reads();
+        assert!(!reads_of_one_reading.is_empty());
         let watched = Arc::new(RunWatcher::new(ledger.clone()));
         let mut open: Vec<_> = (0..10).map(|_| watched.follow_run(run.key)).collect();
         for page in &mut open {
             page.wait_for(Option::is_some).await.unwrap();
         }
-        assert_eq!(ledger.take_envelope_reads(), once, "ten pages share one reading");
+        assert_eq!(ledger.take_envelope_reads(), reads_of_one_reading, "ten pages share one reading");
         drop(open);
         // The test's clock is paused, so the sleep returns at once.
         sleep(MIN_INTERVAL * 10).await;

@@ -45,7 +45,7 @@ struct CampaignPageView {
     /// The current content of the file; `None` if it does not exist.
     current: Option<String>,
     findings: Vec<FindingView>,
-    /// Whether the check takes too long.
+    /// Whether the check took too long.
     check_slow: bool,
     /// Whether a test can be sent from the page.
     tests: bool,
@@ -109,8 +109,8 @@ async fn find_problems(request: &PageRequest, file: &FilePath) -> (Vec<Finding>,
     }
 }
 
-/// Checks a campaign with its whole list, as `check` does; returns `None` if the check takes too long. With an
-/// occurrence of a schedule, the campaign is checked as that occurrence would send it.
+/// Checks a campaign with its whole list, as `check` does; returns `None` if the check takes too long. If an occurrence
+/// of a schedule is given, the campaign is checked as that occurrence would send it.
 ///
 /// Campaigns are checked one at a time. A list that is not a file is not fetched.
 pub(super) async fn check_campaign_file(
@@ -206,9 +206,9 @@ async fn build_schedule_preview(
     let (inputs, checked) = check_campaign_file(request, file, occurrence).await.ok_or(PageError::Later)??;
     let (language, now, unmasked) = (request.language, request.pages.now(), request.shows_numbers());
     let build_preview = move || {
-        let selection = MessageSelection { rows: None, most: SHOWN_ROWS, unmasked };
+        let selection = MessageSelection { rows: None, max: SHOWN_ROWS, unmasked };
         let (list, findings, cost) = (&checked.list, checked.findings.as_slice(), checked.cost.as_ref());
-        build_preview_view(&PreviewPage { inputs: &inputs, list, findings, cost, shown: selection, now }, language)
+        build_preview_view(&PreviewPage { inputs: &inputs, list, findings, cost, selection, now }, language)
     };
     Ok(SchedulePreviewView {
         preview: run_blocking(build_preview).await??,
@@ -226,18 +226,18 @@ struct CampaignsPageView {
 #[derive(Serialize)]
 struct CampaignLine {
     name: String,
-    /// The path of its runs.
+    /// The path of the campaign's runs.
     path: String,
     /// The number of runs, without rehearsals.
     runs: u64,
     rehearsals: u64,
     /// The latest run, or else the latest rehearsal.
     latest: Option<RunLine>,
-    /// The path of the campaign page of that run.
+    /// The path of the campaign page of the latest run.
     file_path: Option<String>,
-    /// The state of its schedule.
+    /// The state of the campaign's schedule.
     schedule: Option<&'static str>,
-    /// The path of the preview of its schedule.
+    /// The path of the preview of the campaign's schedule.
     schedule_path: Option<String>,
     next: Option<String>,
 }
@@ -257,12 +257,12 @@ pub(super) async fn show_campaigns(mut request: PageRequest) -> Response {
 }
 
 async fn build_list_view(request: &mut PageRequest) -> Result<CampaignsPageView, PageError> {
-    let read = request.pages.run_list.read_latest().await?;
-    let reading = read.is_none();
-    let list = read.unwrap_or_default();
+    let run_list = request.pages.run_list.read_latest().await?;
+    let reading = run_list.is_none();
+    let list = run_list.unwrap_or_default();
     let schedules = load_schedule_views(&request.pages.adapters).await?;
     let mut known: BTreeMap<&str, KnownCampaign<'_>> = BTreeMap::new();
-    // The names of lookups, calls and test messages contain a dot. They belong to no campaign.
+    // Runs of lookups, calls and test messages have names with a dot. They belong to no campaign.
     for view in list.views.iter().filter(|view| !view.run.campaign.contains('.')) {
         let campaign = known.entry(&view.run.campaign).or_default();
         if is_regular(&view.run) { campaign.runs.push(view) } else { campaign.rehearsals.push(view) }

@@ -1,6 +1,7 @@
-//! Pages that say what an action will do, and the number of affected rows, before it is confirmed.
+//! Confirmation pages of the dashboard: what an action will do, and how many rows it affects.
 //!
-//! A page here changes nothing. Its form leads to the action in `decisions`, which applies the rules of its command.
+//! A confirmation page changes nothing. Its form leads to the action in `decisions`, which applies the rules of its
+//! command.
 
 use axum::extract::Path;
 use axum::response::Response;
@@ -17,7 +18,7 @@ use campaign_engine::report::{RunStatus, RunView, is_owned, load_row_summaries};
 use campaign_ledger::{LedgerError, Run};
 use campaign_runs::{OptOutTerms, find_schedule, list_opt_outs};
 
-/// The effect of an action, and the form that orders it.
+/// The effect of an action, and the form that requests the action.
 #[derive(Default, Serialize)]
 struct ConfirmPageView {
     heading: String,
@@ -56,7 +57,8 @@ fn respond(request: &PageRequest, view: Result<ConfirmPageView, PageError>) -> R
     request.respond("pages/confirm.html", view)
 }
 
-/// Loads the run with its current counts; fails if the visitor must not make decisions, or if the run was purged.
+/// Loads the run with its current counts. Fails if the visitor is not allowed to make decisions, or if the run was
+/// purged.
 async fn load_run_for_decision(request: &mut PageRequest, name: &str) -> Result<RunView, PageError> {
     request.require_decider()?;
     let run = request.find_run(name).await?;
@@ -149,8 +151,8 @@ async fn find_row(request: &PageRequest, run: &Run, row: &str) -> Result<Row, Pa
         return Err(PageError::Unknown);
     }
     let owned = is_owned(request.ledger(), run).await?;
-    let found = load_row_summaries(request.ledger(), run, owned, &[row]).await?;
-    found.first().map(|found| found.row).ok_or(PageError::Unknown)
+    let summaries = load_row_summaries(request.ledger(), run, owned, &[row]).await?;
+    summaries.first().map(|summary| summary.row).ok_or(PageError::Unknown)
 }
 
 pub(super) async fn confirm_reconcile(mut request: PageRequest, Path(name): Path<String>) -> Response {
@@ -188,7 +190,7 @@ pub(super) async fn confirm_resume(request: PageRequest, Path(name): Path<String
 async fn confirm_schedule_action(
     request: &PageRequest,
     name: &str,
-    order: &str,
+    action: &str,
     [heading, effect, button]: [&str; 3],
 ) -> Response {
     let view = async {
@@ -198,7 +200,7 @@ async fn confirm_schedule_action(
             heading: heading.to_owned(),
             subject: name.to_owned(),
             effects: vec![effect.to_owned()],
-            action: format!("{}/{order}", schedule_path(name)),
+            action: format!("{}/{action}", schedule_path(name)),
             button: button.to_owned(),
             back: "/schedules".to_owned(),
             ..ConfirmPageView::default()
@@ -213,8 +215,8 @@ pub(super) async fn confirm_suppression(DecisionForm(VerifiedForm { request, fie
     let view = async {
         let phone = parse_phone(fields.get("phone").unwrap_or_default())?;
         let words = request.words();
-        let known = list_opt_outs(request.ledger(), phone, &OptOutTerms::default()).await?;
-        let general = known.iter().find(|entry| entry.scope.campaign().is_none());
+        let opt_outs = list_opt_outs(request.ledger(), phone, &OptOutTerms::default()).await?;
+        let general = opt_outs.iter().find(|entry| entry.scope.campaign().is_none());
         let mut effects = vec![words.say("confirm.suppress").to_owned()];
         effects
             .extend(general.map(|entry| {
@@ -241,8 +243,8 @@ pub(super) async fn confirm_removal(DecisionForm(VerifiedForm { request, fields 
     let view = async {
         let phone = parse_phone(fields.get("phone").unwrap_or_default())?;
         let words = request.words();
-        let known = list_opt_outs(request.ledger(), phone, &OptOutTerms::default()).await?;
-        let effects = match known.len() as u64 {
+        let opt_outs = list_opt_outs(request.ledger(), phone, &OptOutTerms::default()).await?;
+        let effects = match opt_outs.len() as u64 {
             0 => vec![words.say("confirmation.not-listed").to_owned()],
             entries => {
                 vec![words.count("confirm.removal-entries", entries, &[]), words.say("confirm.removal").to_owned()]
@@ -256,7 +258,7 @@ pub(super) async fn confirm_removal(DecisionForm(VerifiedForm { request, fields 
             button: words.say("pages.remove-opt-out").to_owned(),
             danger: true,
             reason: true,
-            typed: (!known.is_empty()).then_some(known.len() as u64),
+            typed: (!opt_outs.is_empty()).then_some(opt_outs.len() as u64),
             back: "/opt-outs".to_owned(),
             ..ConfirmPageView::default()
         };

@@ -1,7 +1,7 @@
-//! Actions of the dashboard, and the log of who ordered them.
+//! Actions of the dashboard, and the log of these actions.
 //!
-//! The log gets a line before an action is executed, and another with its outcome. It contains no complete phone
-//! numbers.
+//! The log gets a line before an action is executed, and a second line with the outcome. The log contains no complete
+//! phone numbers.
 
 use std::collections::HashSet;
 use std::fs;
@@ -133,14 +133,14 @@ pub(super) async fn resume_schedule(
 async fn execute_schedule_order(
     request: &PageRequest,
     name: &str,
-    word: &str,
+    action: &str,
     order: ScheduleOrder,
 ) -> Result<String, PageError> {
     find_schedule(request.ledger(), name).await?.ok_or(PageError::Unknown)?;
     let (adapters, schedule) = (request.pages.adapters.clone(), name.to_owned());
     let change = async move { apply_schedule_order(&adapters, &schedule, order).await };
-    execute_action(request, new_action_record(request, word, name.to_owned()), change, |()| None).await?;
-    Ok(format!("/schedules?done={word}"))
+    execute_action(request, new_action_record(request, action, name.to_owned()), change, |()| None).await?;
+    Ok(format!("/schedules?done={action}"))
 }
 
 /// Adds a phone number to the suppression list.
@@ -246,7 +246,7 @@ pub(super) async fn execute_action<T: Send + 'static>(
     let executed = request.pages.actions.spawn(async move {
         tracing::info!("{} requested on the dashboard: {} {}", action.by, action.action, action.target);
         record_action(&log, action.clone()).await?;
-        let (result, ended) = match work.await {
+        let (result, ended_action) = match work.await {
             Ok(result) => {
                 let unchanged = nothing_to_do(&result);
                 let outcome = unchanged.map_or(ActionOutcome::Done, |_| ActionOutcome::Unchanged);
@@ -258,7 +258,7 @@ pub(super) async fn execute_action<T: Send + 'static>(
                 (Err(refusal), action.with_outcome(outcome, Some(&reason)))
             }
         };
-        if let Err(PageError::Failed(problem)) = record_action(&log, ended).await {
+        if let Err(PageError::Failed(problem)) = record_action(&log, ended_action).await {
             tracing::warn!("cannot record the outcome of an action: {problem}");
         }
         result
@@ -296,7 +296,7 @@ pub(super) struct ActionRecord {
     /// The identifier that all lines of an action share; `None` in lines of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) id: Option<String>,
-    /// The outcome; `None` in lines of earlier versions, which were written before it was known.
+    /// The outcome; `None` in lines of earlier versions, which did not record outcomes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) outcome: Option<ActionOutcome>,
     /// The reason the action changed nothing or failed.
@@ -378,13 +378,13 @@ impl ActionLog {
     pub(super) fn read_latest(&self, limit: usize) -> io::Result<Vec<ActionRecord>> {
         let bytes = match fs::read(&self.0) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            read => read?,
+            result => result?,
         };
         let text = String::from_utf8_lossy(&bytes);
         let lines = text.lines().rev().filter_map(|line| serde_json::from_str::<ActionRecord>(line).ok());
-        let mut ended = HashSet::new();
+        let mut seen_ids = HashSet::new();
         // The line with the outcome comes after the first line of an action, so reading backwards finds it first.
-        let actions = lines.filter(|action| action.id.as_ref().is_none_or(|id| ended.insert(id.clone())));
+        let actions = lines.filter(|action| action.id.as_ref().is_none_or(|id| seen_ids.insert(id.clone())));
         Ok(actions.take(limit).collect())
     }
 }

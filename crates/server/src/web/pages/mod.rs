@@ -52,10 +52,10 @@ use request::PageRequest;
 
 pub use caches::RunListCache;
 pub use sending::TestNumbers;
-pub use sign_in::{LINK_LIFETIME, SignInEntry, Visitors, is_name};
+pub use sign_in::{LINK_LIFETIME, SignInEntry, Visitors, is_visitor_name};
 
-/// The number of the signal that ends a server.
-const TERMINATED: u8 = 15;
+/// The number of the signal that asks a server to end.
+const SIGTERM: u8 = 15;
 /// The maximum number of live pages. Other pages show changes only after a reload.
 const MAX_LIVE_PAGES: usize = 128;
 
@@ -71,20 +71,21 @@ pub struct Pages {
     figures: ListedFiguresCache,
     activity: ActivityCache,
     opt_outs: OptOutCache,
-    /// The numbers that may get test messages.
+    /// The phone numbers that may get test messages.
     test_numbers: TestNumbers,
     /// The origin of the server behind a proxy.
     published: Option<String>,
     /// Permits for live pages.
     live_pages: Arc<Semaphore>,
-    /// Locked while a campaign is checked: one at a time, because each might have a long list.
+    /// Locked while a campaign is checked. Campaigns are checked one at a time, because each might have a long list.
     checking: Mutex<()>,
-    /// Locked while a download is prepared: one at a time, because each might fill the disk.
+    /// Locked while a download is prepared. Downloads are prepared one at a time, because each might fill the disk.
     exporting: Mutex<()>,
     /// Actions in progress.
     actions: TaskTracker,
     /// The interrupt of retries that this server sends.
     sending: watch::Sender<Interrupt>,
+    /// Whether the server is shutting down, so that live pages end.
     closing: watch::Sender<bool>,
 }
 
@@ -121,7 +122,7 @@ impl Pages {
     /// Ends live pages, stops retries once the messages in flight are done, and waits for actions in progress.
     pub async fn close(&self) {
         self.closing.send_replace(true);
-        self.sending.send_replace(Interrupt::Graceful(TERMINATED));
+        self.sending.send_replace(Interrupt::Graceful(SIGTERM));
         self.actions.close();
         self.actions.wait().await;
     }

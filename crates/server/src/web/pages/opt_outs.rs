@@ -1,4 +1,4 @@
-//! The pages of opt-outs and of replies that look like opt-outs, and their cached counts.
+//! The pages of opt-outs and of replies that look like opt-outs, with their cached data.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -78,11 +78,11 @@ pub(super) async fn show_opt_outs(request: PageRequest) -> Response {
 pub(super) async fn show_replies(mut request: PageRequest) -> Response {
     let view = async {
         let ledger = request.pages.adapters.ledger.clone();
-        let to_review = request.pages.opt_outs.read_replies(&ledger, request.pages.now()).await?;
-        if let Some(to_review) = &to_review {
-            request.use_common_zone(to_review.newest.iter().map(|review| &review.zone));
+        let replies = request.pages.opt_outs.read_replies(&ledger, request.pages.now()).await?;
+        if let Some(replies) = &replies {
+            request.use_common_zone(replies.newest.iter().map(|review| &review.zone));
         }
-        Ok(RepliesPageView { replies: to_review.map(|to_review| replies_view(&request, &to_review)) })
+        Ok(RepliesPageView { replies: replies.map(|replies| replies_view(&request, &replies)) })
     };
     let view: Result<_, PageError> = view.await;
     request.respond("pages/replies.html", view)
@@ -94,7 +94,7 @@ fn opt_outs_view(request: &PageRequest, counts: &OptOutDays) -> OptOutsView {
     OptOutsView { of_marketing: counts.of_marketing, of_campaigns: counts.of_campaigns, days }
 }
 
-fn replies_view(request: &PageRequest, to_review: &RepliesToReview) -> RepliesView {
+fn replies_view(request: &PageRequest, replies: &RepliesToReview) -> RepliesView {
     let line = |ReplyToReview { run, zone, reply }: &ReplyToReview| ReplyLine {
         at: request.format_moment_in(zone, reply.at),
         to: request.format_number(reply.phone),
@@ -102,7 +102,7 @@ fn replies_view(request: &PageRequest, to_review: &RepliesToReview) -> RepliesVi
         path: format!("/runs/{}/rows/{}", encode_path_segment(run), reply.row),
         run: run.clone(),
     };
-    RepliesView { all: to_review.all, newest: to_review.newest.iter().map(line).collect() }
+    RepliesView { all: replies.all, newest: replies.newest.iter().map(line).collect() }
 }
 
 /// The number of days whose opt-outs are shown.
@@ -135,7 +135,7 @@ impl Default for OptOutCache {
 /// Figures of the suppression list.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OptOutDays {
-    /// The number of recipients who opted out on each of the last days, in their order; only days with an opt-out.
+    /// The number of recipients who opted out on each of the last days. Days without an opt-out are missing.
     pub(super) days: BTreeMap<Date, u64>,
     /// The number of recipients who opted out of all marketing messages, or of all messages.
     pub(super) of_marketing: u64,
@@ -235,14 +235,14 @@ async fn read_replies_to_review(ledger: &dyn Ledger, now: Timestamp) -> Result<R
         let name = run.name();
         let unclear = match find_unclear_replies(ledger, run).await {
             Err(error) if error.concerns_records() => continue,
-            unclear => unclear?,
+            result => result?,
         };
         if unclear.is_empty() {
             continue;
         }
         let zone = load_display_zone(ledger, run).await;
-        let to_review = |reply| ReplyToReview { run: name.clone(), zone: zone.clone(), reply };
-        replies.extend(unclear.into_iter().map(to_review));
+        let with_run = |reply| ReplyToReview { run: name.clone(), zone: zone.clone(), reply };
+        replies.extend(unclear.into_iter().map(with_run));
     }
     replies.sort_by_key(|review| std::cmp::Reverse(review.reply.at));
     let all = replies.len();

@@ -1,5 +1,5 @@
-//! The overview: figures for today and the last seven days, active runs, problems, next occurrences, deliveries per
-//! day, and the latest runs and actions.
+//! The overview page of the dashboard: figures for today and the last seven days, active runs, problems, next
+//! occurrences, deliveries per day, and the latest runs and actions.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ const SHOWN_OCCURRENCES: usize = 6;
 const SHOWN_ACTIONS: usize = 10;
 /// The maximum number of alerts to show.
 const SHOWN_ALERTS: usize = 12;
-/// The time for which the page waits for the time left of a run that is being sent, for replies and for opt-outs.
+/// The timeout for reading the progress of a run, the replies or the opt-outs.
 const READING_TIMEOUT: Duration = Duration::from_millis(200);
 /// The age up to which a run that stopped needs attention.
 const STOPPED_AGE: SignedDuration = SignedDuration::from_hours(30 * 24);
@@ -74,7 +74,7 @@ struct Tile {
     name: &'static str,
     value: String,
     note: Option<String>,
-    /// The class in the stylesheet, if the figure needs attention.
+    /// The class in the stylesheet, if the figure needs attention; otherwise empty.
     class: &'static str,
 }
 
@@ -84,7 +84,7 @@ struct SendingView {
     name: String,
     path: String,
     rehearsal: bool,
-    /// The processed share of its messages.
+    /// The processed share of the run's messages.
     length: Length,
     percent: String,
     progress: String,
@@ -124,9 +124,9 @@ pub(super) async fn show_overview(mut request: PageRequest) -> Response {
 }
 
 async fn build_view(request: &mut PageRequest) -> Result<OverviewPageView, PageError> {
-    let read = request.pages.run_list.read_latest().await?;
-    let reading = read.is_none();
-    let list = read.unwrap_or_default();
+    let run_list = request.pages.run_list.read_latest().await?;
+    let reading = run_list.is_none();
+    let list = run_list.unwrap_or_default();
     let schedules = load_schedule_views(&request.pages.adapters).await?;
     let latest: Vec<&RunView> = list.views.iter().filter(|view| is_regular(&view.run)).take(SHOWN_RUNS).collect();
     let mut zones = schedule_zones(&schedules);
@@ -185,19 +185,19 @@ fn period_view(
     let started = || list.views.iter().filter(|view| is_regular(&view.run) && view.run.began_at >= since);
     let sums = started().fold(MessageSums::default(), |sums, view| sums.plus(MessageSums::from_counts(&view.counts)));
     let words = request.words();
-    let number = |number: u64| words.format_number(number);
+    let format = |number: u64| words.format_number(number);
     let share = |part: u64, total: u64| format_share(words, part, total).unwrap_or_else(|| "–".to_owned());
     let tile = |name, value, note| Tile { name, value, note, class: "" };
     let runs = started().count() as u64;
     let mut tiles = vec![
-        tile("sent", number(sums.accepted), Some(words.count("overview.runs", runs, &[]))),
-        tile("delivered", share(sums.delivered, sums.accepted), Some(number(sums.delivered))),
-        tile("read", share(sums.read, sums.accepted), Some(number(sums.read))),
+        tile("sent", format(sums.accepted), Some(words.count("overview.runs", runs, &[]))),
+        tile("delivered", share(sums.delivered, sums.accepted), Some(format(sums.delivered))),
+        tile("read", share(sums.read, sums.accepted), Some(format(sums.read))),
         Tile {
             class: if sums.failed > 0 { "tile-bad" } else { "" },
-            ..tile("failed", share(sums.failed, sums.count_answered()), Some(number(sums.failed)))
+            ..tile("failed", share(sums.failed, sums.count_answered()), Some(format(sums.failed)))
         },
-        Tile { class: if sums.doubt > 0 { "tile-warn" } else { "" }, ..tile("in_doubt", number(sums.doubt), None) },
+        Tile { class: if sums.doubt > 0 { "tile-warn" } else { "" }, ..tile("in_doubt", format(sums.doubt), None) },
     ];
     if let Some(activity) = activity {
         let money = MoneySums::from_runs(activity, started().map(|view| view.run.key));
@@ -305,8 +305,8 @@ fn stopped_alert(request: &PageRequest, view: &RunView, now: Timestamp) -> Optio
         RunStatus::Interrupted => request.words().say_with("alert.interrupted", &[("name", &name)]),
         _ => return None,
     };
-    let last = view.run.ended_at.unwrap_or(view.run.began_at);
-    if view.run.purged_at.is_some() || now.duration_since(last) > STOPPED_AGE {
+    let stopped_at = view.run.ended_at.unwrap_or(view.run.began_at);
+    if view.run.purged_at.is_some() || now.duration_since(stopped_at) > STOPPED_AGE {
         return None;
     }
     let english = view.status.reason().map(str::to_owned);

@@ -64,7 +64,7 @@ pub(super) enum InvalidInput {
 /// The text of an error.
 pub(super) struct ErrorMessage {
     pub(super) status: StatusCode,
-    /// The text in the page's language; `None` if there is only an English one.
+    /// The text in the page's language; `None` if there is only an English text.
     pub(super) message: Option<String>,
     /// The English text.
     pub(super) english: Option<String>,

@@ -49,9 +49,9 @@ pub(super) struct PageRequest {
     path: String,
     /// The run that the page is about, for the search field.
     run: Option<String>,
-    /// The title of that run's campaign.
+    /// The title of the campaign of `run`.
     pub(super) title: Option<String>,
-    /// Whether that campaign has variants.
+    /// Whether the campaign of `run` has variants.
     pub(super) has_variants: bool,
     /// The text of a search without a result, which the search field keeps.
     pub(super) searched: Option<String>,
@@ -74,7 +74,7 @@ struct ServedView<'v, V> {
 #[derive(Serialize)]
 struct FrameView<'v> {
     sections: &'static [Section],
-    /// The section of the page; empty if it has none.
+    /// The section of the page; empty if the page belongs to no section.
     section: &'static str,
     /// Whether this is the first page of the section.
     is_top: bool,
@@ -450,8 +450,8 @@ impl FromRequest<Arc<Pages>> for VerifiedForm {
         if !pages.is_same_origin(&parts.headers) {
             return Err(reject_foreign());
         }
-        let read = tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, MAX_FORM_BYTES)).await;
-        let Ok(Ok(body)) = read else { return Err(request.respond_to_action(Err(PageError::UnreadableForm))) };
+        let received = tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, MAX_FORM_BYTES)).await;
+        let Ok(Ok(body)) = received else { return Err(request.respond_to_action(Err(PageError::UnreadableForm))) };
         let fields = FormFields::parse(&body);
         let token = fields.get("form").unwrap_or_default();
         if !bool::from(token.as_bytes().ct_eq(request.csrf_token.as_bytes())) {
@@ -488,19 +488,19 @@ fn is_same_origin(headers: &HeaderMap, published: Option<&str>) -> bool {
     published == Some(origin) || host.is_some_and(is_plain_origin)
 }
 
-/// Fields with their values, in the order of the request.
+/// The fields of a form or a query, in the order of the request.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FormFields(Vec<(String, String)>);
 
 impl FormFields {
-    /// Parses a URL-encoded form.
+    /// Parses a URL-encoded form or query.
     pub(super) fn parse(text: &[u8]) -> Self {
         Self(form_urlencoded::parse(text).into_owned().collect())
     }
 
     /// Returns the trimmed value of a field, or `None` if the field is missing or empty.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
-        let (_, value) = self.0.iter().find(|(known, _)| known == name)?;
+        let (_, value) = self.0.iter().find(|(field, _)| field == name)?;
         Some(value.trim()).filter(|value| !value.is_empty())
     }
 }

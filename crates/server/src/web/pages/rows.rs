@@ -29,7 +29,7 @@ const ROWS_PER_PAGE: usize = 50;
 /// The maximum number of reasons by which rows can be filtered.
 const MAX_REASONS: usize = 60;
 /// The maximum number of rows with one phone number that are shown.
-const MAX_FOUND: usize = 200;
+const MAX_ROWS_OF_PHONE: usize = 200;
 
 #[derive(Serialize)]
 struct RowsPageView {
@@ -61,7 +61,7 @@ struct RowsPageView {
     all_path: String,
     /// The query of the export of exactly these rows.
     export_query: String,
-    /// The link that shows or hides numbers; `None` without the right to see them.
+    /// The link that shows or hides phone numbers; `None` if the visitor is not allowed to see them.
     numbers: Option<NumbersLink>,
 }
 
@@ -125,7 +125,7 @@ pub(super) struct NumbersLink {
 }
 
 impl NumbersLink {
-    /// Creates the link that shows or hides phone numbers on a page; only visitors who may make decisions get it.
+    /// Creates the link that shows or hides phone numbers on a page; only visitors who may make decisions get the link.
     /// `path` can have a query.
     pub(super) fn for_page(request: &PageRequest, path: &str) -> Option<Self> {
         let is_shown = request.shows_numbers();
@@ -183,6 +183,7 @@ impl RowQuery {
         if query.is_empty() { format!("{run}/rows") } else { format!("{run}/rows?{query}") }
     }
 
+    /// Returns this query in URL encoding.
     fn query(&self) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         let mut add = |name: &str, value: Option<&str>| {
@@ -216,16 +217,16 @@ async fn build_view(request: &mut PageRequest, name: &str) -> Result<RowsPageVie
     let next = if rows.len() > ROWS_PER_PAGE { rows.pop() } else { None };
     let previous = index.find_page_start(state, from, ROWS_PER_PAGE);
     let (skipped, all) = index.count_before(state, from);
-    let number = |number: u64| request.words().format_number(number);
+    let format = |number: u64| request.words().format_number(number);
     let position =
-        PagePosition { from: number(skipped + 1), to: number(skipped + rows.len() as u64), all: number(all) };
+        PagePosition { from: format(skipped + 1), to: format(skipped + rows.len() as u64), all: format(all) };
     let past_end = rows.is_empty() && all > 0;
     let position = (!rows.is_empty()).then_some(position);
-    let listed = load_row_summaries(request.ledger(), &run, is_owned(request.ledger(), &run).await?, &rows).await?;
+    let summaries = load_row_summaries(request.ledger(), &run, is_owned(request.ledger(), &run).await?, &rows).await?;
     let path = format!("/runs/{}", encode_path_segment(name));
     let link = |from: Row| RowQuery { from: Some(from), ..query.clone() }.path(&path);
     // The state of a row might have changed since the lookup.
-    let listed = listed.into_iter().filter(|row| state.is_none_or(|state| state.includes_state(row.state)));
+    let summaries = summaries.into_iter().filter(|row| state.is_none_or(|state| state.includes_state(row.state)));
     let links = RowState::ALL.into_iter().filter(|state| index.count(*state) > 0).map(|row_state| StateLink {
         state: row_state.name(),
         rows: index.count(row_state),
@@ -233,7 +234,7 @@ async fn build_view(request: &mut PageRequest, name: &str) -> Result<RowsPageVie
         is_current: state == Some(row_state),
     });
     let ListChoices { columns, variants, cells } = load_choices(request, &run, &query, &rows).await;
-    let row_line = |row: RowSummary| RowLine {
+    let line_with_cell = |row: RowSummary| RowLine {
         cell: cells.get(&row.row).map(|cell| mask_cell(request, cell)),
         ..row_line(request, &path, row)
     };
@@ -241,7 +242,7 @@ async fn build_view(request: &mut PageRequest, name: &str) -> Result<RowsPageVie
         name: run.name(),
         state: state.map(RowState::name),
         states: links.collect(),
-        rows: listed.map(row_line).collect(),
+        rows: summaries.map(line_with_cell).collect(),
         position,
         past_end,
         previous: previous.map(&link),
@@ -267,7 +268,7 @@ const MIN_PHONE_DIGITS: usize = 7;
 
 /// Masks a cell that might contain a phone number, unless the page shows full numbers.
 fn mask_cell(request: &PageRequest, cell: &str) -> String {
-    let digits: Vec<char> = cell.chars().filter(|sign| sign.is_numeric()).collect();
+    let digits: Vec<char> = cell.chars().filter(|character| character.is_numeric()).collect();
     if request.shows_numbers() || digits.len() < MIN_PHONE_DIGITS {
         return cell.to_owned();
     }
@@ -327,12 +328,12 @@ async fn load_choices(request: &PageRequest, run: &Run, query: &RowQuery, rows: 
         let variants = names.map(|name| Choice::new(name, query.filter.variant.as_deref())).collect();
         let row_set: RoaringBitmap = rows.iter().map(|row| row.get()).collect();
         let header = query.column.clone().filter(|_| row_set.max().is_some_and(|last| last <= MAX_EAGER_ROW));
-        let read = move || {
+        let read_list = move || {
             let headers = read_list_headers(&copies, &frozen)?;
             let column = header.map(|header| ListColumn::read(&copies, &frozen, &header, &row_set)).transpose()?;
             Ok::<_, ResultsError>((headers, column.unwrap_or_default().cells))
         };
-        let (headers, cells) = run_blocking(read).await.ok()?.ok()?;
+        let (headers, cells) = run_blocking(read_list).await.ok()?.ok()?;
         let columns = headers.iter().map(|header| Choice::new(header, query.column.as_deref())).collect();
         Some(ListChoices { columns, variants, cells })
     };
@@ -357,7 +358,7 @@ pub(super) fn row_line(
     }
 }
 
-/// Finds at most [`MAX_FOUND`] rows with this phone number in a run's list.
+/// Finds at most [`MAX_ROWS_OF_PHONE`] rows with this phone number in a run's list.
 ///
 /// # Errors
 /// If the ledger or the copies of the run cannot be read.
@@ -368,9 +369,9 @@ pub(super) async fn find_rows_of_phone(
 ) -> Result<Vec<RowSummary>, PageError> {
     let copies = load_copies(request.ledger(), run).await?;
     let frozen = FrozenInputs::from_copies(&copies)?;
-    let found = run_blocking(move || find_recipients(&copies, &frozen, RecipientKey::Number(phone))).await?;
-    let mut rows: Vec<Row> = found.map_err(Error::from)?.into_iter().map(|recipient| recipient.row).collect();
-    rows.truncate(MAX_FOUND);
+    let recipients = run_blocking(move || find_recipients(&copies, &frozen, RecipientKey::Number(phone))).await?;
+    let mut rows: Vec<Row> = recipients.map_err(Error::from)?.into_iter().map(|recipient| recipient.row).collect();
+    rows.truncate(MAX_ROWS_OF_PHONE);
     Ok(load_row_summaries(request.ledger(), run, is_owned(request.ledger(), run).await?, &rows).await?)
 }
 
@@ -474,7 +475,7 @@ pub(super) fn translate_reason(words: &PageWords, reason: &str) -> String {
 }
 
 fn history_lines(request: &PageRequest, history: &MessageHistory) -> Vec<HistoryLine> {
-    let entry = |entry: &HistoryEntry| {
+    let line = |entry: &HistoryEntry| {
         let (what, text) = describe_event(request.words(), &entry.event);
         let text = text.map(|text| match &entry.event {
             HistoryEvent::Receipt(_) | HistoryEvent::Change { .. } => request.mask_written_text(&text, history.phone),
@@ -482,7 +483,7 @@ fn history_lines(request: &PageRequest, history: &MessageHistory) -> Vec<History
         });
         HistoryLine { at: request.format_moment_with_seconds(entry.at), what, text }
     };
-    history.entries.iter().map(entry).collect()
+    history.entries.iter().map(line).collect()
 }
 
 /// Describes an event in the page's language, and returns the untranslated text that belongs to the event, if any.
@@ -490,10 +491,10 @@ fn describe_event(words: &PageWords, event: &HistoryEvent) -> (String, Option<St
     match event {
         HistoryEvent::Attempt { envelope, id, others } => {
             let (envelope, id) = (envelope.to_string(), id.map_or(0, |id| id.get()).to_string());
-            let places = [("n", envelope.as_str()), ("code", id.as_str())];
+            let values = [("n", envelope.as_str()), ("code", id.as_str())];
             let label = match others {
-                0 => words.say_with("pages.attempt-alone", &places),
-                others => words.count("pages.attempt", *others, &places),
+                0 => words.say_with("pages.attempt-alone", &values),
+                others => words.count("pages.attempt", *others, &values),
             };
             (label, None)
         }

@@ -60,12 +60,12 @@ const VISITOR_PARTS: [(&str, &str); 4] = [
 /// A run as its page shows it.
 #[derive(Clone, Debug, Serialize)]
 struct RunSummaryView {
-    /// Whether its campaign has variants.
+    /// Whether the campaign of the run has variants.
     has_variants: bool,
     name: String,
     campaign: String,
     path: String,
-    /// Whether it is being sent, so that it can be stopped.
+    /// Whether the run is being sent, so that it can be stopped.
     sending: bool,
     /// Whether a stop was requested.
     stopping: bool,
@@ -83,7 +83,7 @@ struct RunSummaryView {
     doubtful: Vec<StateCountView>,
     /// The number of messages that can be retried here.
     retriable: Option<u64>,
-    /// Whether its rows can be shown, because they were not purged.
+    /// Whether the rows of the run can be shown, because they were not purged.
     has_rows: bool,
     gateway: String,
     began: String,
@@ -92,7 +92,7 @@ struct RunSummaryView {
     took: Option<String>,
 }
 
-/// The number of rows in a state, and the link to them.
+/// The number of rows in a state, and the link to these rows.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct StateCountView {
     state: &'static str,
@@ -151,7 +151,7 @@ fn figures_view(request: &PageRequest, reading: &RunReading) -> RunPageView {
         report: &reading.report,
         title: request.title.as_deref(),
         now: request.pages.now(),
-        left: reading.left,
+        time_left: reading.time_left,
         zone: &request.zone,
         command: &command,
         // A purged run has no rows.
@@ -168,7 +168,7 @@ pub(super) fn progress_sentence(request: &PageRequest, reading: &RunReading) -> 
         report: &reading.report,
         title: None,
         now,
-        left: reading.left,
+        time_left: reading.time_left,
         zone,
         command: &command,
         rows: None,
@@ -223,7 +223,7 @@ async fn load_first_message(request: &PageRequest, run: &Run) -> Option<FirstMes
 
 /// Builds the summary of a run for a visitor.
 fn run_summary(request: &PageRequest, reading: &RunReading) -> RunSummaryView {
-    let RunView { run, status, counts: by_state, parts } = &reading.report.view;
+    let RunView { run, status, counts, parts } = &reading.report.view;
     let name = run.name();
     let path = format!("/runs/{}", encode_path_segment(&name));
     let ended = run.ended_at.filter(|_| *status != RunStatus::Sending);
@@ -234,13 +234,13 @@ fn run_summary(request: &PageRequest, reading: &RunReading) -> RunSummaryView {
         sending: *status == RunStatus::Sending,
         stopping: run.stop_requested && *status == RunStatus::Sending,
         rehearsal: !run.live,
-        rows: by_state.total(),
+        rows: counts.total(),
         parts: *parts,
         parts_at_least: reading.report.has_unreported_parts(),
-        doubt: count_rows_in_doubt(by_state),
+        doubt: count_rows_in_doubt(counts),
         retriable: count_retriable(&reading.report.view),
-        doubtful: state_counts(&path, by_state).into_iter().filter(StateCountView::is_in_doubt).collect(),
-        counts: state_counts(&path, by_state),
+        doubtful: state_counts(&path, counts).into_iter().filter(StateCountView::is_in_doubt).collect(),
+        counts: state_counts(&path, counts),
         in_part: reading.report.count_partial(),
         has_rows: run.purged_at.is_none(),
         gateway: run.gateway.clone(),
@@ -280,7 +280,7 @@ const SESSION_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// The time for which a browser waits before it reconnects.
 const RECONNECT_DELAY: Duration = Duration::from_secs(2);
 
-/// An open page.
+/// A page that is open in a browser and gets live updates.
 struct LivePage {
     request: PageRequest,
     readings: watch::Receiver<Option<Result<Arc<RunReading>, Arc<LedgerError>>>>,
@@ -288,10 +288,10 @@ struct LivePage {
     ticks: Interval,
     /// The parts that the browser already has.
     sent_parts: Vec<NamedPart>,
-    /// The identifier of these parts.
+    /// The identifier of these parts; see [`parts_id`].
     id: String,
     /// Whether the session has ended.
-    is_over: bool,
+    session_ended: bool,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -337,7 +337,7 @@ fn event_stream(
         ticks,
         sent_parts: Vec::new(),
         id: last_event_id,
-        is_over: false,
+        session_ended: false,
         _permit: permit,
     };
     unfold(open, |mut open| async move { open.next_event().await.map(|event| (Ok(event), open)) })
@@ -346,12 +346,12 @@ fn event_stream(
 impl LivePage {
     /// Waits for the next event to send, and returns `None` when the stream ends.
     async fn next_event(&mut self) -> Option<Event> {
-        while !self.is_over {
+        while !self.session_ended {
             match self.wait_for_event().await {
                 LivePageEvent::End => return None,
                 LivePageEvent::Tick if self.is_session_valid().await => {}
                 LivePageEvent::Tick => {
-                    self.is_over = true;
+                    self.session_ended = true;
                     return Some(Event::default().event("gone").data("gone"));
                 }
                 LivePageEvent::Reading => {
@@ -405,10 +405,13 @@ impl LivePage {
     }
 }
 
-/// The identifier of these parts: a hash of their content.
+/// The number of bytes of the hash that identifies the parts of a page.
+const PARTS_ID_BYTES: usize = 8;
+
+/// Returns an identifier of these parts: the first bytes of a hash of their content, in hexadecimal.
 fn parts_id(parts: &[NamedPart]) -> String {
     let hash = parts.iter().fold(Sha256::new(), |hash, (_, part)| hash.chain_update(part).chain_update([0]));
-    hash.finalize().iter().take(8).fold(String::new(), |mut id, byte| {
+    hash.finalize().iter().take(PARTS_ID_BYTES).fold(String::new(), |mut id, byte| {
         // Writing to a string cannot fail.
         let _ = write!(id, "{byte:02x}");
         id
@@ -426,7 +429,7 @@ struct VariantsPageView {
 #[derive(Serialize)]
 struct VariantLine {
     name: String,
-    /// The path of its rows.
+    /// The path of the rows with this variant.
     path: String,
     /// Messages that the gateway accepted.
     sent: u64,
@@ -453,9 +456,9 @@ impl ShareRange {
         let words = request.words();
         let text = format_share(words, successes, total)?;
         let interval = Proportion { total, successes }.wilson_interval();
-        let tenths = |share: f64| words.format_decimal((share * 1_000.0).round() / 10.0);
+        let percent = |share: f64| words.format_decimal((share * 1_000.0).round() / 10.0);
         let (from, length) = Length::from_range(interval.low, interval.high);
-        let (low, high) = (tenths(interval.low), tenths(interval.high));
+        let (low, high) = (percent(interval.low), percent(interval.high));
         let interval_text = words.say_with("variants.interval", &[("from", &low), ("to", &high)]);
         Some(Self { rows: successes, text, interval: interval_text, from, length })
     }
@@ -488,7 +491,7 @@ async fn build_variants_view(request: &mut PageRequest, name: &str) -> Result<Va
 
 fn variant_line(request: &PageRequest, path: &str, name: &str, index: &RowIndex) -> VariantLine {
     let count = |state: RowState| index.count(state);
-    // The delivered rows of an index include the read ones.
+    // The delivered rows of an index include the read rows.
     let sent = ACCEPTED_STATES.into_iter().filter(|state| *state != RowState::Read).map(count).sum();
     let query = form_urlencoded::Serializer::new(String::new()).append_pair("variant", name).finish();
     VariantLine {
@@ -596,13 +599,13 @@ async fn write_export(
 fn stream_file(file: File) -> impl Stream<Item = io::Result<Bytes>> {
     unfold(Some(file), |file| async move {
         let mut file = file?;
-        let read = run_blocking(move || {
+        let read_chunk = run_blocking(move || {
             let mut chunk = vec![0; CHUNK_BYTES];
             let length = file.read(&mut chunk)?;
             chunk.truncate(length);
             Ok::<_, io::Error>((chunk, file))
         });
-        match read.await {
+        match read_chunk.await {
             Ok(Ok((chunk, file))) => (!chunk.is_empty()).then(|| (Ok(Bytes::from(chunk)), Some(file))),
             Ok(Err(error)) => Some((Err(error), None)),
             Err(error) => Some((Err(io::Error::other(error.to_string())), None)),

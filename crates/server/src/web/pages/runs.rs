@@ -38,7 +38,7 @@ pub(super) fn is_regular(run: &Run) -> bool {
 pub(super) struct MessageSums {
     /// Messages that the gateway accepted.
     pub(super) accepted: u64,
-    /// Delivered messages, including read ones.
+    /// Delivered messages, including read messages.
     pub(super) delivered: u64,
     /// Read messages.
     pub(super) read: u64,
@@ -216,7 +216,7 @@ struct Choice {
     chosen: bool,
 }
 
-/// The header of a column, and the link that sorts by it.
+/// The header of a column, and the link that sorts by the column.
 #[derive(Serialize)]
 struct ColumnLink {
     name: &'static str,
@@ -256,19 +256,19 @@ impl SortKey {
     }
 
     /// Compares two runs by this sort key, in ascending order.
-    fn compare(self, one: &RunView, other: &RunView) -> Ordering {
+    fn compare(self, left: &RunView, right: &RunView) -> Ordering {
         let sums = |view: &RunView| MessageSums::from_counts(&view.counts);
-        let share = |part: u64, total: u64| u128::from(part) * 1_000_000 / u128::from(total.max(1));
-        let delivered = |view: &RunView| share(sums(view).delivered, sums(view).accepted);
-        let read = |view: &RunView| share(sums(view).read, sums(view).accepted);
+        let millionths = |part: u64, total: u64| u128::from(part) * 1_000_000 / u128::from(total.max(1));
+        let delivered = |view: &RunView| millionths(sums(view).delivered, sums(view).accepted);
+        let read = |view: &RunView| millionths(sums(view).read, sums(view).accepted);
         match self {
-            Self::Campaign => one.run.campaign.cmp(&other.run.campaign),
-            Self::State => one.status.as_str().cmp(other.status.as_str()),
-            Self::Started => one.run.began_at.cmp(&other.run.began_at),
-            Self::Recipients => one.run.recipients.cmp(&other.run.recipients),
-            Self::Delivered => delivered(one).cmp(&delivered(other)),
-            Self::Read => read(one).cmp(&read(other)),
-            Self::Failed => sums(one).failed.cmp(&sums(other).failed),
+            Self::Campaign => left.run.campaign.cmp(&right.run.campaign),
+            Self::State => left.status.as_str().cmp(right.status.as_str()),
+            Self::Started => left.run.began_at.cmp(&right.run.began_at),
+            Self::Recipients => left.run.recipients.cmp(&right.run.recipients),
+            Self::Delivered => delivered(left).cmp(&delivered(right)),
+            Self::Read => read(left).cmp(&read(right)),
+            Self::Failed => sums(left).failed.cmp(&sums(right).failed),
         }
     }
 }
@@ -365,8 +365,8 @@ impl RunQuery {
 
 /// Returns the start of the period of `days` days, including today, in this time zone.
 pub(super) fn start_of_period(zone: &TimeZone, now: Timestamp, days: u32) -> Timestamp {
-    let before = i64::from(days.saturating_sub(1));
-    let first = now.to_zoned(zone.clone()).date().saturating_sub(before.days());
+    let days_before_today = i64::from(days.saturating_sub(1));
+    let first = now.to_zoned(zone.clone()).date().saturating_sub(days_before_today.days());
     first.to_zoned(zone.clone()).map_or(now, |start| start.timestamp())
 }
 
@@ -377,32 +377,32 @@ pub(super) async fn show_runs(mut request: PageRequest) -> Response {
 
 async fn build_view(request: &mut PageRequest) -> Result<RunsPageView, PageError> {
     let query = RunQuery::from_fields(&request.query);
-    let read = request.pages.run_list.read_latest().await?;
-    let reading = read.is_none();
-    let list = read.unwrap_or_default();
+    let run_list = request.pages.run_list.read_latest().await?;
+    let reading = run_list.is_none();
+    let list = run_list.unwrap_or_default();
     let since = query.days.map(|days| start_of_period(&request.zone, request.pages.now(), days));
-    let mut found: Vec<&RunView> = list.views.iter().filter(|view| query.matches(view, since)).collect();
-    let hidden = found.iter().filter(|view| !is_regular(&view.run)).count() as u64;
-    found.retain(|view| query.everything || is_regular(&view.run));
-    let count = found.len() as u64;
-    let groups = arrange_runs(&query, found);
+    let mut matching: Vec<&RunView> = list.views.iter().filter(|view| query.matches(view, since)).collect();
+    let hidden = matching.iter().filter(|view| !is_regular(&view.run)).count() as u64;
+    matching.retain(|view| query.everything || is_regular(&view.run));
+    let count = matching.len() as u64;
+    let groups = arrange_runs(&query, matching);
     let first = query.page.saturating_mul(PER_PAGE);
     let has_next = groups.len() > first.saturating_add(PER_PAGE);
-    let shown: Vec<(Vec<&RunView>, u64)> = groups.into_iter().skip(first).take(PER_PAGE).collect();
+    let page_groups: Vec<(Vec<&RunView>, u64)> = groups.into_iter().skip(first).take(PER_PAGE).collect();
     let mut zones = Vec::new();
-    for view in shown.iter().flat_map(|(runs, _)| runs) {
+    for view in page_groups.iter().flat_map(|(runs, _)| runs) {
         zones.push(request.pages.traits.load(request.ledger(), &view.run).await.zone);
     }
     request.use_common_zone(&zones);
-    let mut lines = Vec::with_capacity(shown.len());
-    for (runs, more) in shown {
+    let mut group_views = Vec::with_capacity(page_groups.len());
+    for (runs, more) in page_groups {
         let campaign = runs.first().map(|view| view.run.campaign.clone());
         let more_path = RunQuery { campaign, page: 0, ..query.clone() }.path();
         let mut group = RunGroup { runs: Vec::with_capacity(runs.len()), more, more_path };
         for view in runs {
             group.runs.push(RunLine::load(request, view).await?);
         }
-        lines.push(group);
+        group_views.push(group);
     }
     let choice = |value: &str, chosen| Choice { value: value.to_owned(), chosen };
     let mut names: Vec<&str> = list.views.iter().map(|view| view.run.campaign.as_str()).collect();
@@ -411,7 +411,7 @@ async fn build_view(request: &mut PageRequest) -> Result<RunsPageView, PageError
     Ok(RunsPageView {
         reading,
         damaged: list.damaged.iter().filter(|_| query.page == 0).map(DamagedLine::new).collect(),
-        groups: lines,
+        groups: group_views,
         columns: query.columns(),
         states: RunStatus::NAMES.iter().map(|name| choice(name, query.state == Some(*name))).collect(),
         periods: PERIODS.iter().map(|days| choice(&days.to_string(), query.days == Some(*days))).collect(),
@@ -428,12 +428,12 @@ async fn build_view(request: &mut PageRequest) -> Result<RunsPageView, PageError
     })
 }
 
-/// Arranges runs, which are given latest first. Grouped runs are listed by campaign, with the number of further runs;
-/// other runs stand alone in the order of the query.
+/// Arranges runs, which are given latest first. If the query groups runs, each group has the latest runs of a campaign,
+/// and the number of further runs. Otherwise, each run is its own group, in the order of the query.
 fn arrange_runs<'v>(query: &RunQuery, mut runs: Vec<&'v RunView>) -> Vec<(Vec<&'v RunView>, u64)> {
     if !query.is_grouped() {
         if let Some((key, ascending)) = query.sort {
-            runs.sort_by(|one, other| if ascending { key.compare(one, other) } else { key.compare(other, one) });
+            runs.sort_by(|left, right| if ascending { key.compare(left, right) } else { key.compare(right, left) });
         }
         return runs.into_iter().map(|run| (vec![run], 0)).collect();
     }

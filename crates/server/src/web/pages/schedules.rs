@@ -1,4 +1,4 @@
-//! The page of schedules: their state, their next occurrences, and a calendar.
+//! The schedules page of the dashboard: the state and next occurrence of each schedule, and a calendar.
 
 use std::collections::BTreeMap;
 
@@ -81,7 +81,7 @@ pub(super) fn schedule_zones(schedules: &[ScheduleView]) -> Vec<TimeZone> {
     next.map(|next| next.local_time().time_zone().clone()).collect()
 }
 
-/// A coming occurrence of a schedule.
+/// The time and schedule of an upcoming occurrence.
 #[derive(Serialize)]
 pub(super) struct NextOccurrence {
     when: String,
@@ -134,9 +134,9 @@ pub(super) fn schedule_path(schedule: &str) -> String {
 
 /// Builds the calendar of the next days, or returns `None` if there are no occurrences.
 fn build_calendar(days: &BTreeMap<Date, DueDay>, now: Timestamp) -> Option<CalendarView> {
-    let named = |due: &DueEntry| format!("{} {}", due.time, due.name);
+    let label = |due: &DueEntry| format!("{} {}", due.time, due.name);
     let due: BTreeMap<Date, Vec<String>> =
-        days.iter().map(|(date, day)| (*date, day.due.iter().map(named).collect())).collect();
+        days.iter().map(|(date, day)| (*date, day.due.iter().map(label).collect())).collect();
     // In a time zone behind that of this machine, it might still be yesterday.
     let (today, earliest) = (local_date(now), *due.keys().next()?);
     Some(if earliest < today {

@@ -23,8 +23,8 @@ use campaign_runs::{OptOutTerms, list_opt_outs};
 
 /// The time limit for searching the lists of runs for a phone number, the latest run first.
 const SEARCH_TIMEOUT: Duration = Duration::from_secs(4);
-/// The maximum number of runs and of campaigns in the results.
-const MAX_FOUND: usize = 20;
+/// The maximum number of runs, and of campaigns, in the results.
+const MAX_RESULTS: usize = 20;
 
 /// The results of a search.
 #[derive(Default, Serialize)]
@@ -90,11 +90,11 @@ pub(super) async fn search_run(Path(name): Path<String>, form: VerifiedForm) -> 
 
 async fn respond_to_search(mut request: PageRequest, run: Option<String>, query: &str) -> Response {
     request.searched = Some(query.to_owned());
-    let found = match &run {
+    let outcome = match &run {
         Some(run) => find_in_run(&mut request, run, query).await,
         None => find_anywhere(&mut request, query).await,
     };
-    match found {
+    match outcome {
         Ok(SearchOutcome::Page(path)) => request.respond_to_action(Ok(path)),
         Ok(SearchOutcome::Results(view)) => request.respond("pages/search.html", Ok(view)),
         Err(PageError::InvalidInput(_)) => {
@@ -128,7 +128,7 @@ async fn find_anywhere(request: &mut PageRequest, query: &str) -> Result<SearchO
         return Ok(SearchOutcome::Page(path));
     }
     if let Ok(phone) = parse_international_number(query) {
-        return Ok(SearchOutcome::Results(find_phone(request, &list, phone).await?));
+        return Ok(SearchOutcome::Results(find_phone_in_all_runs(request, &list, phone).await?));
     }
     let campaigns = find_campaigns(&list, query);
     if campaigns.is_empty() {
@@ -170,13 +170,14 @@ fn campaign_runs_path(campaign: &str) -> String {
 /// Finds the campaigns whose names contain all words of the search term.
 fn find_campaigns(list: &RunList, query: &str) -> Vec<FoundCampaign> {
     let query = query.to_lowercase();
-    let words: Vec<&str> = query.split(|sign: char| !sign.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> =
+        query.split(|character: char| !character.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
     let mut names: Vec<&str> = list.views.iter().map(|view| view.run.campaign.as_str()).collect();
     names.sort_unstable();
     names.dedup();
-    let found = names.into_iter().filter(|name| !words.is_empty() && words.iter().all(|word| name.contains(word)));
+    let matching = names.into_iter().filter(|name| !words.is_empty() && words.iter().all(|word| name.contains(word)));
     let campaign = |name: &str| FoundCampaign { name: name.to_owned(), path: campaign_runs_path(name) };
-    found.take(MAX_FOUND).map(campaign).collect()
+    matching.take(MAX_RESULTS).map(campaign).collect()
 }
 
 /// Loads the opt-outs of a phone number, without the messages to the number.
@@ -195,14 +196,18 @@ async fn load_phone_view(request: &PageRequest, phone: Phone) -> Result<SearchPa
 }
 
 /// Finds the messages to a phone number in the lists of all runs, latest run first, until the time limit.
-async fn find_phone(request: &PageRequest, list: &RunList, phone: Phone) -> Result<SearchPageView, PageError> {
+async fn find_phone_in_all_runs(
+    request: &PageRequest,
+    list: &RunList,
+    phone: Phone,
+) -> Result<SearchPageView, PageError> {
     let mut view = load_phone_view(request, phone).await?;
     let until = Instant::now() + SEARCH_TIMEOUT;
     let mut runs = list.views.iter().map(|view| &view.run).filter(|run| run.purged_at.is_none());
-    while view.runs.len() < MAX_FOUND && Instant::now() < until {
+    while view.runs.len() < MAX_RESULTS && Instant::now() < until {
         let Some(run) = runs.next() else { return Ok(view) };
         match find_phone_in_run(request, run, phone).await {
-            Ok(found) => view.runs.extend(found),
+            Ok(found_run) => view.runs.extend(found_run),
             // The copies of this run cannot be read; the other runs are still searched.
             Err(_) => view.unsearched += 1,
         }
@@ -211,7 +216,7 @@ async fn find_phone(request: &PageRequest, list: &RunList, phone: Phone) -> Resu
     Ok(view)
 }
 
-/// Finds the rows of a run with this phone number, and returns `None` if there are none.
+/// Finds the rows of a run with this phone number; `None` if there are no such rows.
 async fn find_phone_in_run(request: &PageRequest, run: &Run, phone: Phone) -> Result<Option<FoundRun>, PageError> {
     let rows = find_rows_of_phone(request, run, phone).await?;
     let path = run_path(&run.name());

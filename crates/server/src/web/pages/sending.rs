@@ -1,5 +1,5 @@
 //! Messages that the dashboard sends: retries of rejected and unsent messages, and test messages to the numbers of
-//! `serve --test-to`. For each, a page shows what will be sent, and a form orders it.
+//! `serve --test-to`. For each, a page shows what will be sent, and a form starts the action.
 //!
 //! The server sends a retry in the background, as it sends occurrences of schedules. A shutdown lets requests in flight
 //! finish; the remaining messages are sent when the run is resumed.
@@ -40,7 +40,7 @@ const BEGIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// The maximum number of reasons in the table.
 const MAX_REASONS: usize = 12;
 
-/// The messages of a retry, and the form that orders it.
+/// The messages of a retry, and the form that starts the retry.
 #[derive(Serialize)]
 struct RetryPageView {
     run: String,
@@ -159,7 +159,7 @@ pub(super) async fn retry_run(
         let run = find_run_to_retry(&mut request, &name).await?;
         let messages = parse_typed_count(&fields).ok_or(PageError::InvalidInput(InvalidInput::Messages))?;
         let confirmed = ConfirmedRetry { messages, by: request.visitor.name.clone() };
-        let order = new_action_record(&request, "retry", run.name());
+        let action = new_action_record(&request, "retry", run.name());
         let (sending_began, key) = (Arc::new(Notify::new()), run.key);
         let signal = Arc::clone(&sending_began);
         let observer = move |event| {
@@ -170,9 +170,9 @@ pub(super) async fn retry_run(
         let adapters = Adapters { observer: Arc::new(observer), ..request.pages.adapters.clone() };
         let interrupt = request.pages.sending.subscribe();
         let retry = async move { campaign_runs::send_confirmed_retry(adapters, &run, confirmed, interrupt).await };
-        // The order continues after the response; its outcome is in the action log.
+        // The action continues after the response; its outcome is in the action log.
         let result = tokio::select! {
-            ended = execute_action(&request, order, retry, |_| None) => ended.map(|_| "retry")?,
+            ended = execute_action(&request, action, retry, |_| None) => ended.map(|_| "retry")?,
             () = sending_began.notified() => "retry",
             () = tokio::time::sleep(BEGIN_TIMEOUT) => "retry-preparing",
         };
@@ -250,10 +250,11 @@ async fn build_test_view(request: &mut PageRequest, name: &str) -> Result<TestPa
         campaign_runs::preview_requested_test(&request.pages.adapters, &run, row).await
     };
     let preview = tokio::time::timeout(PREVIEW_TIMEOUT, preview).await.map_err(|_| PageError::Later)?;
-    let (inputs, tested) = preview?;
-    let (row, unmasked) = (tested.row, request.shows_numbers());
+    let (inputs, test) = preview?;
+    let (row, unmasked) = (test.row, request.shows_numbers());
     let (campaign, gateway) = (inputs.campaign.brief.name.clone(), inputs.destination.gateway_name().to_owned());
-    let read = move || FirstMessages::read_row(&inputs.campaign.brief, inputs.compile_campaign()?, row, unmasked);
+    let read_message =
+        move || FirstMessages::read_row(&inputs.campaign.brief, inputs.compile_campaign()?, row, unmasked);
     let recipient = |phone: &Phone| RecipientView {
         field: TestNumbers::field_name(&request.csrf_token, *phone),
         to: request.format_number(*phone),
@@ -264,7 +265,7 @@ async fn build_test_view(request: &mut PageRequest, name: &str) -> Result<TestPa
         campaign,
         gateway,
         row: row.get(),
-        message: run_blocking(read).await?.ok(),
+        message: run_blocking(read_message).await?.ok(),
         recipients: request.pages.test_numbers.0.iter().map(recipient).collect(),
         numbers: NumbersLink::for_page(request, &format!("{path}/test?row={row}")),
         path,
@@ -285,11 +286,11 @@ pub(super) async fn send_test(
             return Err(PageError::InvalidInput(InvalidInput::Recipients));
         }
         let (adapters, interrupt) = (request.pages.adapters.clone(), request.pages.sending.subscribe());
-        let (order, ordered) = (new_action_record(&request, "test", run.name()), RequestedTest { row, recipients });
-        let send = async move { campaign_runs::send_requested_test(adapters, &run, ordered, interrupt).await };
-        let sent = execute_action(&request, order, send, |_: &Vec<EndedSingle>| None);
-        // The order continues after the response; its outcome is in the action log.
-        let Ok(sent) = tokio::time::timeout(SEND_TIMEOUT, sent).await else {
+        let (action, test) = (new_action_record(&request, "test", run.name()), RequestedTest { row, recipients });
+        let send = async move { campaign_runs::send_requested_test(adapters, &run, test, interrupt).await };
+        let executed = execute_action(&request, action, send, |_: &Vec<EndedSingle>| None);
+        // The action continues after the response; its outcome is in the action log.
+        let Ok(sent) = tokio::time::timeout(SEND_TIMEOUT, executed).await else {
             return Ok(format!("{}?done=testing", run_path(&name)));
         };
         let sent = sent?;

@@ -38,11 +38,8 @@ pub(super) async fn show_sign_in(
 ) -> Response {
     let language = preferred_language(&headers);
     let (visitors, now) = (pages.visitors.clone(), pages.now());
-    match run_blocking(move || visitors.has_link(&link, now))
-        .await
-        .map_err(PageError::from)
-        .and_then(|known| Ok(known?))
-    {
+    let has_link = run_blocking(move || visitors.has_link(&link, now)).await.map_err(PageError::from);
+    match has_link.and_then(|has_link| Ok(has_link?)) {
         Ok(true) => sessionless_response(language, StatusCode::OK, "pages/sign_in.html", &json!({})),
         Ok(false) => no_session_response(language),
         Err(refusal) => sign_in_unavailable_response(language, &refusal.to_string()),
@@ -57,13 +54,13 @@ pub(super) async fn sign_in(
     headers: HeaderMap,
 ) -> Response {
     let language = preferred_language(&headers);
-    // Otherwise, another site could sign a visitor in under a different name.
+    // Without this check, another site could sign a visitor in under a different name.
     if !pages.is_same_origin(&headers) {
         return StatusCode::FORBIDDEN.into_response();
     }
     let (visitors, now) = (pages.visitors.clone(), pages.now());
-    let used = run_blocking(move || visitors.use_link(&link, now)).await.map_err(PageError::from);
-    let (visitor, session) = match used.and_then(|used| Ok(used?)) {
+    let signed_in = run_blocking(move || visitors.use_link(&link, now)).await.map_err(PageError::from);
+    let (visitor, session) = match signed_in.and_then(|signed_in| Ok(signed_in?)) {
         Ok(Some(signed_in)) => signed_in,
         Ok(None) => return no_session_response(language),
         Err(refusal) => return sign_in_unavailable_response(language, &refusal.to_string()),
@@ -83,10 +80,11 @@ pub(super) async fn sign_out(State(pages): State<Arc<Pages>>, form: VerifiedForm
     }
 }
 
-fn with_session_cookie(pages: &Pages, mut response: Response, session: &str, seconds: i64) -> Response {
+/// Adds the session cookie to a response. The cookie expires after `max_age` seconds; 0 deletes the cookie.
+fn with_session_cookie(pages: &Pages, mut response: Response, session: &str, max_age: i64) -> Response {
     let secure = if pages.is_secure() { "; Secure" } else { "" };
     let name = pages.cookie_name();
-    let cookie = format!("{name}={session}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}");
+    let cookie = format!("{name}={session}; Path=/; HttpOnly; SameSite=Strict; Max-Age={max_age}{secure}");
     match HeaderValue::from_str(&cookie) {
         Ok(cookie) => {
             response.headers_mut().insert(SET_COOKIE, cookie);
@@ -100,7 +98,7 @@ fn with_session_cookie(pages: &Pages, mut response: Response, session: &str, sec
 pub const LINK_LIFETIME: SignedDuration = SignedDuration::from_hours(24);
 /// The time for which a session is valid.
 pub(super) const SESSION_LIFETIME: SignedDuration = SignedDuration::from_hours(30 * 24);
-/// The maximum number of links, and of sessions. Beyond it, the oldest are removed.
+/// The maximum number of links, and of sessions. Beyond this number, the oldest are removed.
 const MAX_PASSES: usize = 256;
 /// The maximum length of a name, in characters.
 const MAX_NAME_LENGTH: usize = 64;
@@ -148,7 +146,7 @@ struct SignInFile {
 /// A link or a session.
 #[derive(Debug, Serialize, Deserialize)]
 struct SignInPass {
-    /// The hash of its secret.
+    /// The hash of the secret of the link or session.
     secret: String,
     name: String,
     decides: bool,
@@ -166,7 +164,7 @@ impl SignInPass {
 }
 
 /// Whether a name is valid: short, on one line, and without control characters.
-pub fn is_name(name: &str) -> bool {
+pub fn is_visitor_name(name: &str) -> bool {
     let length = name.chars().count();
     name.trim() == name
         && (1..=MAX_NAME_LENGTH).contains(&length)
@@ -255,17 +253,19 @@ impl Visitors {
     pub fn list_visitors(&self, now: Timestamp) -> io::Result<Vec<SignInEntry>> {
         let mut sign_ins = self.read_file()?;
         sign_ins.remove_expired(now);
-        let mut all: Vec<SignInEntry> = Vec::new();
+        let mut entries: Vec<SignInEntry> = Vec::new();
+        // Each pass counts as one link or as one session.
         let links = sign_ins.links.into_iter().map(|pass| (pass, (1, 0)));
-        for (pass, (link, session)) in links.chain(sign_ins.sessions.into_iter().map(|pass| (pass, (0, 1)))) {
-            let known = all.iter_mut().find(|known| known.name == pass.name);
-            match known {
-                Some(known) => {
-                    known.decides |= pass.decides;
-                    known.until = known.until.max(pass.until);
-                    (known.links, known.sessions) = (known.links + link, known.sessions + session);
+        let sessions = sign_ins.sessions.into_iter().map(|pass| (pass, (0, 1)));
+        for (pass, (link, session)) in links.chain(sessions) {
+            let entry = entries.iter_mut().find(|entry| entry.name == pass.name);
+            match entry {
+                Some(entry) => {
+                    entry.decides |= pass.decides;
+                    entry.until = entry.until.max(pass.until);
+                    (entry.links, entry.sessions) = (entry.links + link, entry.sessions + session);
                 }
-                None => all.push(SignInEntry {
+                None => entries.push(SignInEntry {
                     name: pass.name,
                     decides: pass.decides,
                     links: link,
@@ -274,8 +274,8 @@ impl Visitors {
                 }),
             }
         }
-        all.sort_by(|one, other| one.name.cmp(&other.name));
-        Ok(all)
+        entries.sort_by(|left, right| left.name.cmp(&right.name));
+        Ok(entries)
     }
 
     /// Removes the links and sessions of a visitor, and returns the number of removed entries.
@@ -316,21 +316,22 @@ impl Visitors {
         }
     }
 
-    /// Changes the file under a lock. Readers see the file either before or after the change.
+    /// Changes the file under a lock, and returns the result of `change`. Readers see the file either before or after
+    /// the change.
     fn update_file<T>(&self, now: Timestamp, change: impl FnOnce(&mut SignInFile) -> T) -> io::Result<T> {
         let lock: File = private::open_file(&self.lock, ExistingFile::Keep)?;
         lock.lock()?;
         let mut sign_ins = self.read_file()?;
         sign_ins.remove_expired(now);
-        let changed = change(&mut sign_ins);
+        let result = change(&mut sign_ins);
         let folder = self.file.parent().unwrap_or(Path::new("."));
-        let mut new = tempfile::Builder::new().prefix(".visitors-").tempfile_in(folder)?;
-        private::adopt_permissions(new.as_file(), folder)?;
-        new.write_all(&serde_json::to_vec_pretty(&sign_ins)?)?;
-        new.as_file().sync_all()?;
-        new.persist(&self.file).map_err(|error| error.error)?;
+        let mut new_file = tempfile::Builder::new().prefix(".visitors-").tempfile_in(folder)?;
+        private::adopt_permissions(new_file.as_file(), folder)?;
+        new_file.write_all(&serde_json::to_vec_pretty(&sign_ins)?)?;
+        new_file.as_file().sync_all()?;
+        new_file.persist(&self.file).map_err(|error| error.error)?;
         private::sync_entry(&self.file)?;
-        Ok(changed)
+        Ok(result)
     }
 }
 
@@ -363,8 +364,8 @@ fn hash_secret(secret: &str) -> String {
     URL_SAFE_NO_PAD.encode(Sha256::digest(secret.as_bytes()))
 }
 
-fn add_time(now: Timestamp, time: SignedDuration) -> Timestamp {
-    now.checked_add(time).unwrap_or(Timestamp::MAX)
+fn add_time(now: Timestamp, duration: SignedDuration) -> Timestamp {
+    now.checked_add(duration).unwrap_or(Timestamp::MAX)
 }
 
 #[cfg(test)]
@@ -383,7 +384,7 @@ mod tests {
     fn sign_in_link_works_once_within_a_day() {
         let folder = tempfile::tempdir().unwrap();
         let visitors = Visitors::in_state_folder(folder.path());
-        let (link, late) = (
+        let (link, expiring_link) = (
             visitors.create_link("Olha", true, at_hour(0)).unwrap(),
             visitors.create_link("Ivan", false, at_hour(0)).unwrap(),
         );
@@ -393,8 +394,8 @@ mod tests {
         assert_eq!(visitor, olha());
         assert_eq!(visitors.use_link(&link, at_hour(1)).unwrap(), None, "used");
         assert!(!visitors.has_link(&link, at_hour(1)).unwrap(), "used");
-        assert!(!visitors.has_link(&late, at_hour(24)).unwrap(), "expired");
-        assert_eq!(visitors.use_link(&late, at_hour(24)).unwrap(), None, "expired");
+        assert!(!visitors.has_link(&expiring_link, at_hour(24)).unwrap(), "expired");
+        assert_eq!(visitors.use_link(&expiring_link, at_hour(24)).unwrap(), None, "expired");
         assert_eq!(visitors.find_session(&session, at_hour(2)).unwrap(), Some(olha()));
         assert_eq!(visitors.find_session(&link, at_hour(2)).unwrap(), None, "a link is no session");
         assert_eq!(visitors.find_session(&session, at_hour(1 + 30 * 24)).unwrap(), None, "expired");
@@ -424,8 +425,8 @@ mod tests {
         let (_, session) = visitors.use_link(&link, at_hour(1)).unwrap().expect("a valid link");
         let second = visitors.create_link("Olha", false, at_hour(1)).unwrap();
         let other = visitors.create_link("Ivan", false, at_hour(1)).unwrap();
-        let all = visitors.list_visitors(at_hour(2)).unwrap();
-        let listed: Vec<_> = all.iter().map(|known| (known.name.as_str(), known.links, known.sessions)).collect();
+        let entries = visitors.list_visitors(at_hour(2)).unwrap();
+        let listed: Vec<_> = entries.iter().map(|entry| (entry.name.as_str(), entry.links, entry.sessions)).collect();
         assert_eq!(listed, [("Ivan", 1, 0), ("Olha", 1, 1)]);
         assert_eq!(visitors.revoke_visitor("Olha", at_hour(2)).unwrap(), 2);
         assert_eq!(visitors.find_session(&session, at_hour(2)).unwrap(), None);
@@ -448,8 +449,8 @@ mod tests {
         for (name, fits) in
             [("Olha", true), ("Ольга К.", true), ("", false), (" a", false), ("a\nb", false), ("a\u{202e}", false)]
         {
-            assert_eq!(is_name(name), fits, "{name}");
+            assert_eq!(is_visitor_name(name), fits, "{name}");
         }
-        assert!(!is_name(&"a".repeat(65)));
+        assert!(!is_visitor_name(&"a".repeat(65)));
     }
 }

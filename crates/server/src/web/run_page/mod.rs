@@ -4,7 +4,7 @@
 //! - `timelines`: deliveries over time, fallbacks, delivery times, throughput and cost.
 //!
 //! The dashboard replaces parts that change while a run is sent. All parts come from one `RunReport`, so they always
-//! agree. Nothing here reads the ledger or makes decisions.
+//! agree. This module neither reads the ledger nor makes decisions.
 
 mod outcomes;
 #[cfg(test)]
@@ -35,12 +35,12 @@ pub struct RunPage<'p> {
     /// The time at which the run was read.
     pub now: Timestamp,
     /// The time left, if it was measured while sending; otherwise, it is estimated from the throughput.
-    pub left: Option<Duration>,
+    pub time_left: Option<Duration>,
     /// The time zone of the campaign.
     pub zone: &'p TimeZone,
     /// Writes a command of this program with the required options, such as `stop sale@3`.
     pub command: &'p dyn Fn(String) -> String,
-    /// The URL of the page with its rows; `None` in a report.
+    /// The URL of the page with the run's rows; `None` in a report.
     pub rows: Option<&'p str>,
 }
 
@@ -126,7 +126,7 @@ struct NumberView {
     value: u64,
     /// The share of a whole, in words.
     share: Option<String>,
-    /// The link to its rows, on a served page.
+    /// The link to the counted rows, on a served page.
     path: Option<String>,
     /// The class in the stylesheet, if the number needs attention.
     class: &'static str,
@@ -231,11 +231,9 @@ impl RunPage<'_> {
         ];
         let doubtful = NumberView { class: "figure-warn", ..number(words.say("run.in-doubt"), doubt) };
         let others = [
-            doubtful,
             number(words.say("run.in-part"), self.report.count_partial()),
             number(words.say("run.no-status"), self.sum_states(&outcomes::WAITING_STATES)),
         ];
-        let [doubtful, others @ ..] = others;
         numbers.extend(Some(doubtful).filter(|number| number.value > 0));
         numbers.extend(self.report.opted_out.map(|opted_out| NumberView {
             share: format_share(words, opted_out, answered),
@@ -282,8 +280,8 @@ pub(in crate::web) fn format_share(words: &PageWords, part: u64, total: u64) -> 
 
 /// The number of latest points from which the throughput of a run is estimated.
 const LATEST_POINTS: usize = 10;
-/// A shorter remaining time is shown as a duration, and a longer one as a finish time.
-const SHORT_REST: Duration = Duration::from_secs(600);
+/// The remaining time from which the finish time is shown instead of a duration.
+const FINISH_TIME_THRESHOLD: Duration = Duration::from_secs(600);
 
 /// The state of a run.
 #[derive(Clone, Debug, Serialize)]
@@ -346,8 +344,8 @@ impl RunPage<'_> {
         if self.report.view.status != RunStatus::Sending {
             return progress;
         }
-        match self.left.or_else(|| estimate_time_left(self.figures()?, waiting)) {
-            Some(left) if left < SHORT_REST => {
+        match self.time_left.or_else(|| estimate_time_left(self.figures()?, waiting)) {
+            Some(left) if left < FINISH_TIME_THRESHOLD => {
                 let left = words.format_duration(round_duration(left));
                 words.say_with("run.time-left", &[("progress", &progress), ("time", &left)])
             }
@@ -370,7 +368,8 @@ struct ProgressBar {
     rate: Option<String>,
 }
 
-/// Returns the recent throughput in messages per second, or `None` if nothing was sent recently.
+/// Returns the recent throughput in messages per second, rounded to one decimal place. Returns `None` if no messages
+/// were sent recently.
 fn latest_rate(figures: &RunFigures) -> Option<f64> {
     let latest = figures.requests.sent.latest_counts(LATEST_POINTS);
     let seconds = figures.requests.sent.point_seconds() as f64 * latest.len() as f64;
@@ -378,8 +377,8 @@ fn latest_rate(figures: &RunFigures) -> Option<f64> {
     (sent > 0 && seconds > 0.0).then(|| (sent as f64 / seconds * 10.0).round() / 10.0)
 }
 
-/// Estimates the time that the waiting rows take at the latest throughput. Returns `None` if nothing was sent recently
-/// or no rows are waiting.
+/// Estimates the time that the waiting rows take at the latest throughput. Returns `None` if no messages were sent
+/// recently or no rows are waiting.
 fn estimate_time_left(figures: &RunFigures, waiting: u64) -> Option<Duration> {
     let latest = figures.requests.sent.latest_counts(LATEST_POINTS);
     let (sent, points) = (latest.iter().sum::<u64>(), u64::try_from(latest.len()).ok()?);
@@ -392,13 +391,13 @@ fn estimate_time_left(figures: &RunFigures, waiting: u64) -> Option<Duration> {
 }
 
 /// Rounds a duration up to a multiple of 1 s, 5 s or 1 min, depending on its length.
-fn round_duration(left: Duration) -> Duration {
-    let step = match left.as_secs() {
+fn round_duration(duration: Duration) -> Duration {
+    let step = match duration.as_secs() {
         0..20 => 1,
         20..120 => 5,
         _ => 60,
     };
-    Duration::from_secs(left.as_secs().max(1).next_multiple_of(step))
+    Duration::from_secs(duration.as_secs().max(1).next_multiple_of(step))
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ const NOT_ACCEPTED_STATES: [RowState; 7] = [
 const MAX_SKIP_REASONS: usize = 8;
 
 impl RunPage<'_> {
+    /// Draws the bars of the funnel, from the rows of the list to the read messages.
     pub(super) fn funnel_bars(&self, words: &PageWords) -> Vec<Bar> {
         let rows = self.run().recipients;
         let skipped = self.sum_states(&[RowState::Skipped, RowState::Invalid]);
@@ -87,7 +88,7 @@ impl RunPage<'_> {
         }
         let reasons = self.figures().map(|figures| figures.left_out.most_frequent()).unwrap_or_default();
         let bar = |why: &str, rows| match words.item_name("reason", why) {
-            Some(known) => Bar::new(known, rows, "out").with_depth(1),
+            Some(translated) => Bar::new(translated, rows, "out").with_depth(1),
             None if why.is_empty() => Bar::new(words.say("run.no-reason"), rows, "out").with_depth(1),
             None => Bar::new(why, rows, "out").with_depth(1).with_foreign_label(),
         };
@@ -122,15 +123,15 @@ const UNDELIVERED_STATES: [RowState; 3] = [RowState::Failed, RowState::Rejected,
 pub(super) struct FailuresView {
     all: u64,
     bars: Vec<Bar>,
-    /// The links to their rows by state, on a served page.
+    /// The links to the rows by state, on a served page.
     rows: Vec<RowsOfState>,
-    /// The command that lists their rows.
+    /// The command that lists the rows.
     command: String,
     /// The command that sends the messages again, for a run that can be retried.
     retry: Option<String>,
 }
 
-/// Rows in a state, and the link to them.
+/// A state, and the link to the rows in this state.
 #[derive(Clone, Debug, Serialize)]
 struct RowsOfState {
     state: &'static str,
@@ -195,7 +196,7 @@ pub(super) struct DoubtView {
 #[derive(Clone, Debug, Serialize)]
 struct DoubtfulRowView {
     row: u32,
-    /// The link to its page, on a served page.
+    /// The link to the page of the row, on a served page.
     path: Option<String>,
     state: &'static str,
     sent: String,

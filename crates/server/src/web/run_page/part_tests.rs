@@ -21,7 +21,7 @@ fn sample_view(rows: &[RowCase], language: PageLanguage) -> RunPageView {
         RunReport::load_with_figures(&ledger, run).await.unwrap()
     });
     let (now, command) = (Timestamp::UNIX_EPOCH, |arguments: String| format!("campaign {arguments}"));
-    RunPage { report: &report, title: None, now, left: None, zone: &TimeZone::UTC, command: &command, rows: None }
+    RunPage { report: &report, title: None, now, time_left: None, zone: &TimeZone::UTC, command: &command, rows: None }
         .to_view(language)
 }
 
@@ -36,7 +36,7 @@ pub(in crate::web) fn sample_with_text(words: &str) -> RunPageView {
     )
 }
 
-/// The elements of all parts with the names of their attributes, and the visible text.
+/// Lists the elements of all parts with the names of their attributes, and returns the visible text too.
 fn read_parts(view: &RunPageView, language: PageLanguage) -> (BTreeSet<(String, Vec<String>)>, String) {
     let (mut shapes, mut text) = (BTreeSet::new(), String::new());
     for part in RunPagePart::ALL {
@@ -96,8 +96,8 @@ proptest! {
             for missing in ["run.", "state.", "status.", "NaN", "inf%"] {
                 prop_assert!(!text.replace(|c: char| !c.is_ascii(), "").contains(&format!(" {missing}")), "{}", text);
             }
-            let depth = |depth: u8| view.funnel.iter().filter(move |bar| bar.depth == depth);
-            prop_assert_eq!(depth(0).next().map(|bar| bar.value), Some(rows.len() as u64));
+            let first_bar = view.funnel.iter().find(|bar| bar.depth == 0);
+            prop_assert_eq!(first_bar.map(|bar| bar.value), Some(rows.len() as u64));
             // Down to the delivered messages, each row of the funnel equals the sum of its sub-rows and the next row.
             let mut rows = view.funnel.iter().peekable();
             while let Some(row) = rows.next() {
@@ -131,9 +131,9 @@ fn remaining_time_is_a_duration_or_a_finish_time() {
         (3_600, "1 of 2 messages processed, expected to finish around 1 January 1970, 01:00."),
     ];
     for (seconds, expected) in table {
-        let left = Some(Duration::from_secs(seconds));
+        let time_left = Some(Duration::from_secs(seconds));
         let (now, zone) = (Timestamp::UNIX_EPOCH, &TimeZone::UTC);
-        let page = RunPage { report: &report, title: None, now, left, zone, command: &command, rows: None };
+        let page = RunPage { report: &report, title: None, now, time_left, zone, command: &command, rows: None };
         let html = render_run_part(PageLanguage::English, &page.to_view(PageLanguage::English), RunPagePart::Sentence)
             .unwrap();
         let words = Html::read(&format!("<!doctype html>{html}")).elements[0].words().replace('\u{a0}', " ");

@@ -182,13 +182,13 @@ fn times_views(words: &PageWords, figures: &RunFigures) -> Vec<TimesView> {
 
 fn times_view(words: &PageWords, channel: Option<Channel>, figure: &ChannelFigure) -> TimesView {
     let ChannelFigure { counts, read, in_part, times } = figure;
-    let number = |number: u64| words.format_number(number);
-    let (delivered, all_read) = (number(counts.count_delivered()), number(*read));
+    let format = |number: u64| words.format_number(number);
+    let (delivered, all_read) = (format(counts.count_delivered()), format(*read));
     let mut sentences = vec![words.say_with("run.by-channel", &[("delivered", &delivered), ("read", &all_read)])];
     sentences.extend(describe_nonzero(read.saturating_sub(counts.get(RowState::Read)), |n| {
         words.count("run.read-elsewhere", n, &[])
     }));
-    sentences.extend((*in_part > 0).then(|| format!("{}: {}.", words.say("run.in-part"), number(*in_part))));
+    sentences.extend((*in_part > 0).then(|| format!("{}: {}.", words.say("run.in-part"), format(*in_part))));
     if let (Some(half), Some(nearly_all)) = (times.median(), times.p95()) {
         let (half, nearly_all) = (words.format_duration_limit(half), words.format_duration_limit(nearly_all));
         sentences.push(words.say_with("run.times", &[("half", &half), ("most", &nearly_all)]));
@@ -201,13 +201,15 @@ fn times_view(words: &PageWords, channel: Option<Channel>, figure: &ChannelFigur
 /// Draws a bar for each range of delivery times, including empty ranges between ranges with messages. The label of a
 /// bar names the range; only the messages within this range are counted.
 fn time_bars(words: &PageWords, times: &DeliveryTimes) -> Vec<Bar> {
-    let all: Vec<(Option<u64>, u64)> = times.iter_spans().collect();
-    let any = |(_, messages): &(Option<u64>, u64)| *messages > 0;
-    let (Some(first), Some(last)) = (all.iter().position(any), all.iter().rposition(any)) else { return Vec::new() };
-    let shortest = |place: usize| place.checked_sub(1).and_then(|before| all[before].0);
-    let bar = |place: usize| {
-        let (longest, messages) = all[place];
-        let label = match (shortest(place), longest) {
+    // Each range has its longest time in seconds, if it is limited, and its number of messages.
+    let ranges: Vec<(Option<u64>, u64)> = times.iter_spans().collect();
+    let has_messages = |(_, messages): &(Option<u64>, u64)| *messages > 0;
+    let (first, last) = (ranges.iter().position(has_messages), ranges.iter().rposition(has_messages));
+    let (Some(first), Some(last)) = (first, last) else { return Vec::new() };
+    let shortest = |index: usize| index.checked_sub(1).and_then(|previous| ranges[previous].0);
+    let bar = |index: usize| {
+        let (longest, messages) = ranges[index];
+        let label = match (shortest(index), longest) {
             (None, Some(to)) => words.say_with("run.up-to", &[("time", &words.format_span(to))]),
             (Some(from), Some(to)) => {
                 words.say_with("run.between", &[("from", &words.format_span(from)), ("to", &words.format_span(to))])

@@ -3,7 +3,7 @@
 //! The texts are in `en.yaml` and `uk.yaml`. A test compares the two with each other, and with the code and the
 //! templates that use them. Times are always in a given time zone.
 //!
-//! Nothing here reads a clock or the environment, or knows anything about HTML. Callers escape the texts.
+//! This module neither reads a clock or the environment nor produces HTML. Callers escape the texts.
 
 #[cfg(test)]
 mod table_tests;
@@ -143,11 +143,11 @@ fn fill_placeholders(text: &str, values: &[(&str, &str)]) -> String {
     let (mut filled, mut rest) = (String::with_capacity(text.len()), text);
     while let Some((before, after)) = rest.split_once('{') {
         filled.push_str(before);
-        let place = after.split_once('}').and_then(|(name, after)| {
-            let value = values.iter().find(|(known, _)| *known == name)?.1;
-            Some((value, after))
+        let placeholder = after.split_once('}').and_then(|(name, after)| {
+            let (_, value) = values.iter().find(|(known, _)| *known == name)?;
+            Some((*value, after))
         });
-        match place {
+        match placeholder {
             Some((value, after)) => {
                 filled.push_str(value);
                 rest = after;
@@ -208,15 +208,15 @@ impl PageLanguage {
 fn language_weight(header: &str, code: &str) -> f32 {
     let ranges = header.split(',').filter_map(parse_range);
     let names_language = |tag: &str| tag.split('-').next().is_some_and(|first| first.eq_ignore_ascii_case(code));
-    let (mut exact, mut any) = (None, 0.0_f32);
+    let (mut exact, mut wildcard) = (None, 0.0_f32);
     for (tag, quality) in ranges {
         if names_language(tag) {
             exact = Some(exact.map_or(quality, |exact: f32| exact.max(quality)));
         } else if tag == "*" {
-            any = any.max(quality);
+            wildcard = wildcard.max(quality);
         }
     }
-    exact.unwrap_or(any)
+    exact.unwrap_or(wildcard)
 }
 
 /// Parses a language range with its quality; returns `None` if the quality is not a number from 0 to 1.
@@ -268,7 +268,8 @@ impl PageWords {
         }
     }
 
-    /// Formats a duration in whole seconds, minutes, hours or days, such as `10 s` or `5 min`.
+    /// Formats a duration in whole seconds, minutes, hours or days, such as `10 s` or `5 min`. Durations below two days
+    /// are not shown in days.
     pub fn format_span(&self, seconds: u64) -> String {
         let (number, unit) = match seconds {
             0..60 => (seconds, self.say("time.s")),
@@ -328,7 +329,7 @@ impl PageWords {
 }
 
 /// The number of letters of a month on an axis.
-const SHORT_MONTH: usize = 3;
+const SHORT_MONTH_LETTERS: usize = 3;
 
 impl PageWords {
     /// Formats a day, such as `21 November 2026`.
@@ -341,7 +342,8 @@ impl PageWords {
     /// Formats a day for an axis, such as `21 Nov`.
     pub fn format_short_day(&self, date: Date) -> String {
         let month = date.month().to_string();
-        let month: String = self.item_name("month", &month).unwrap_or_default().chars().take(SHORT_MONTH).collect();
+        let month: String =
+            self.item_name("month", &month).unwrap_or_default().chars().take(SHORT_MONTH_LETTERS).collect();
         format!("{}{NBSP}{month}", date.day())
     }
 

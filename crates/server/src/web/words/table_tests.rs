@@ -87,35 +87,37 @@ fn message_texts(message: &Translation) -> Vec<&String> {
 }
 
 fn placeholders_in(text: &str) -> BTreeSet<String> {
-    let place = Regex::new(r"\{([a-z_]+)\}").unwrap();
-    place.captures_iter(text).map(|found| found[1].to_owned()).collect()
+    let placeholder = Regex::new(r"\{([a-z_]+)\}").unwrap();
+    placeholder.captures_iter(text).map(|captures| captures[1].to_owned()).collect()
 }
 
-/// The sources below a folder that use texts: code without tests, and templates.
+/// Reads the sources below a folder that use texts: code without tests, and templates.
 fn source_texts(folder: &Path) -> Vec<String> {
     let tests = Regex::new(r"#\[cfg\(test\)\]\nmod \w*tests \{").unwrap();
-    let mut found = Vec::new();
+    let mut texts = Vec::new();
     for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
         let name = entry.file_name().unwrap().to_string_lossy().into_owned();
         if entry.is_dir() {
-            found.extend(source_texts(&entry));
+            texts.extend(source_texts(&entry));
         } else if (name.ends_with(".rs") && name != "table_tests.rs") || name.ends_with(".html") {
             let text = fs::read_to_string(&entry).unwrap();
-            found.push(tests.splitn(&text, 2).next().unwrap().to_owned());
+            texts.push(tests.splitn(&text, 2).next().unwrap().to_owned());
         }
     }
-    found
+    texts
 }
 
-/// The keys and kinds that the code and the templates use.
+/// Collects the keys and the kinds that the code and the templates use.
 fn requested_keys() -> (BTreeSet<String>, BTreeSet<String>) {
     let key = Regex::new(r#"(?:\.(?:say|say_with|count)\(\s*"|\b(?:say|count)\(key=")([a-z0-9_.-]+)""#).unwrap();
     let kind = Regex::new(r#"(?:\.item_name\(\s*"|\bkind\(of=")([a-z0-9_-]+)""#).unwrap();
-    let this = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let (mut keys, mut kinds) = (BTreeSet::new(), BTreeSet::new());
-    for text in [this.join("src/web"), this.join("../../src")].iter().flat_map(|folder| source_texts(folder)) {
-        keys.extend(key.captures_iter(&text).map(|found| found[1].to_owned()));
-        kinds.extend(kind.captures_iter(&text).map(|found| found[1].to_owned()));
+    for text in
+        [crate_folder.join("src/web"), crate_folder.join("../../src")].iter().flat_map(|folder| source_texts(folder))
+    {
+        keys.extend(key.captures_iter(&text).map(|captures| captures[1].to_owned()));
+        kinds.extend(kind.captures_iter(&text).map(|captures| captures[1].to_owned()));
     }
     (keys, kinds)
 }
@@ -124,7 +126,7 @@ fn requested_keys() -> (BTreeSet<String>, BTreeSet<String>) {
 fn tables_parse_and_have_unique_keys() {
     let key = Regex::new(r#"(?m)^"?([a-z][^:"]*)"?:"#).unwrap();
     for (language, source) in PageLanguage::ALL.into_iter().zip(SOURCES) {
-        let keys: Vec<&str> = key.captures_iter(source).map(|found| found.get(1).unwrap().as_str()).collect();
+        let keys: Vec<&str> = key.captures_iter(source).map(|captures| captures.get(1).unwrap().as_str()).collect();
         let unique: BTreeSet<&str> = keys.iter().copied().collect();
         assert_eq!(keys.len(), unique.len(), "{language:?}");
         assert_eq!(PageWords::in_language(language).messages().len(), keys.len(), "{language:?} cannot be read");
@@ -133,16 +135,17 @@ fn tables_parse_and_have_unique_keys() {
 
 #[test]
 fn languages_have_the_same_messages_and_placeholders() {
-    let shape = |language| -> BTreeMap<&String, (bool, BTreeSet<String>)> {
+    // Whether each message is counted, and its placeholders.
+    let table_shape = |language| -> BTreeMap<&String, (bool, BTreeSet<String>)> {
         let shape = |message: &Translation| {
             let all = message_texts(message).into_iter().flat_map(|text| placeholders_in(text));
             (matches!(message, Translation::Counted(_)), all.filter(|place| place != "count").collect())
         };
         PageWords::in_language(language).messages().iter().map(|(key, message)| (key, shape(message))).collect()
     };
-    let english = shape(PageLanguage::English);
+    let english = table_shape(PageLanguage::English);
     for language in PageLanguage::ALL {
-        let other = shape(language);
+        let other = table_shape(language);
         let keys = |shape: &BTreeMap<&String, _>| shape.keys().map(|key| (*key).clone()).collect::<BTreeSet<_>>();
         let differing: Vec<_> = keys(&english).symmetric_difference(&keys(&other)).cloned().collect();
         assert!(differing.is_empty(), "{language:?}: only in one language: {differing:?}");
@@ -174,21 +177,21 @@ fn plural_messages_have_exactly_the_needed_forms() {
 
 #[test]
 fn texts_are_trimmed_and_placeholders_well_formed() {
-    let place = Regex::new(r"\{[a-z_]+\}").unwrap();
+    let placeholder = Regex::new(r"\{[a-z_]+\}").unwrap();
     for language in PageLanguage::ALL {
         for (key, message) in PageWords::in_language(language).messages() {
             for text in message_texts(message) {
                 let braces = text.matches(['{', '}']).count();
                 assert!(!text.trim().is_empty() && text.trim() == text, "{language:?}: `{key}`");
-                let named = place.find_iter(text).count();
-                assert_eq!(braces, 2 * named, "{language:?}: `{key}`");
+                let placeholders = placeholder.find_iter(text).count();
+                assert_eq!(braces, 2 * placeholders, "{language:?}: `{key}`");
             }
         }
     }
 }
 
 #[test]
-fn every_requested_key_exists_and_none_is_unused() {
+fn requested_keys_exist_and_no_key_is_unused() {
     let (requested, requested_kinds) = requested_keys();
     let existing: BTreeSet<&String> = PageWords::in_language(PageLanguage::English).messages().keys().collect();
     let missing: Vec<&String> = requested.iter().filter(|key| !existing.contains(key)).collect();

@@ -97,7 +97,7 @@ fn continued_text_is_measured_across_records() {
     let head = [vec![0; 8], 9000_u16.to_le_bytes().to_vec(), vec![0], vec![b'a'; 8000]].concat();
     let rest = [vec![1], b"\x18\x04".repeat(1000), 5_u16.to_le_bytes().to_vec(), vec![0], b"abcde".to_vec()].concat();
     let stream = [encode_record(0x00fc, &head), encode_record(0x003c, &rest)].concat();
-    let mut estimate = MemoryEstimate { left: LIMIT, code_page: UTF_16, ..MemoryEstimate::default() };
+    let mut estimate = MemoryEstimate { remaining: LIMIT, code_page: UTF_16, ..MemoryEstimate::default() };
     estimate.read_shared_strings(BiffRecords(&stream).next_record().unwrap_or(None).unwrap()).unwrap_or(());
     assert_eq!(estimate.texts, [8000 + 2 * 1000, 5]);
 }

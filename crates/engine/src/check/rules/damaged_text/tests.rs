@@ -142,9 +142,9 @@ fn ordinary_text_is_not_damaged() {
 #[test]
 fn markup_is_found_but_prices_and_links_are_not() {
     type Find = fn(&str) -> Vec<Range<usize>>;
-    // The search function, texts with the damage in each, and texts without damage.
-    type Slips<'t> = (Find, &'t [(&'t str, &'t str)], &'t [&'t str]);
-    let cases: [Slips<'_>; 5] = [
+    // The search function, texts with the markup in each, and texts without markup.
+    type MarkupCase<'t> = (Find, &'t [(&'t str, &'t str)], &'t [&'t str]);
+    let cases: [MarkupCase<'_>; 5] = [
         (
             find_html_tags,
             &[
@@ -204,11 +204,11 @@ fn markup_is_found_but_prices_and_links_are_not() {
             &["a & b; c", "&nbspx", "?a=1&b=2;"],
         ),
     ];
-    for (find, found, fine) in cases {
-        for (text, part) in found {
+    for (find, with_markup, without_markup) in cases {
+        for (text, part) in with_markup {
             assert_eq!(find(text).into_iter().next().map(|at| &text[at]), Some(*part), "{text}");
         }
-        for text in fine {
+        for text in without_markup {
             assert!(find(text).is_empty(), "{text}: {:?}", find(text));
         }
     }
