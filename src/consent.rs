@@ -90,7 +90,8 @@ fn proposal_prompt(proposal: &Proposal<'_>) -> ConfirmationPrompt {
             let title = format!("Send {} {}?", format_count(rows.len(), "message"), gateway_phrase(profile));
             let mut prompt = ConfirmationPrompt::new(title, ExpectedAnswer::Number(rows.len()), "send");
             let start = Some(RunStart::At(Timestamp::now()));
-            let sending = SendingFacts { inputs, profile, survey, rows, start, balance: *balance, samples };
+            let sending =
+                SendingFacts { inputs, profile, list_survey: survey, rows, start, balance: *balance, samples };
             sending.add_to(&mut prompt);
             if *again {
                 prompt.add_note(AGAIN_WARNING);
@@ -171,7 +172,8 @@ fn activation_prompt(activation: &ScheduleActivation, profile: &Profile, samples
             let title = format!("Activate {name}: {} per run {gateway}?", format_count(rows.len(), "message"));
             let mut prompt = ConfirmationPrompt::new(title, ExpectedAnswer::Yes, "activate");
             // `schedule add` shows the findings above the prompt.
-            let sending = SendingFacts { inputs, profile, survey, rows: &rows, start: None, balance: None, samples };
+            let sending =
+                SendingFacts { inputs, profile, list_survey: survey, rows: &rows, start: None, balance: None, samples };
             sending.add_to(&mut prompt);
             prompt
         }
@@ -214,7 +216,8 @@ fn approval_prompt(
     let mut prompt = ConfirmationPrompt::new(title, ExpectedAnswer::Yes, "approve");
     prompt.add_fact("approval", [scope.into()]);
     let start = if standing.is_some() { RunStart::for_campaign(&inputs.campaign, now) } else { RunStart::At(now) };
-    let sending = SendingFacts { inputs, profile, survey, rows, start: Some(start), balance: None, samples };
+    let sending =
+        SendingFacts { inputs, profile, list_survey: survey, rows, start: Some(start), balance: None, samples };
     sending.add_to(&mut prompt);
     add_resources(&mut prompt, inputs, profile);
     if planned.options.again {
@@ -256,7 +259,7 @@ const MORNING_HOUR: i8 = 8;
 struct SendingFacts<'q> {
     inputs: &'q Inputs,
     profile: &'q Profile,
-    survey: &'q ListSurvey,
+    list_survey: &'q ListSurvey,
     /// The rows that this run sends.
     rows: &'q RoaringBitmap,
     /// The time at which the run begins. `None` if the findings are shown elsewhere.
@@ -268,8 +271,8 @@ struct SendingFacts<'q> {
 impl SendingFacts<'_> {
     /// Adds the facts about a run to a prompt, followed by warnings.
     fn add_to(&self, prompt: &mut ConfirmationPrompt) {
-        let Self { inputs, profile, survey: list, rows, start, balance, samples } = self;
-        let (campaign, survey) = (&inputs.campaign, &list.survey);
+        let Self { inputs, profile, list_survey, rows, start, balance, samples } = self;
+        let (campaign, survey) = (&inputs.campaign, &list_survey.survey);
         prompt.add_fact("recipients", self.recipient_spans());
         if let Some(variants) = describe_variants(&campaign.brief, survey, rows) {
             prompt.add_fact("variants", [variants.into()]);
@@ -286,7 +289,7 @@ impl SendingFacts<'_> {
         if parts > rows.len() {
             prompt.add_fact("length", [format_count(parts, "part").into()]);
         }
-        add_cost(prompt, list.compute_cost(inputs, rows).as_ref(), profile.currency.as_deref(), *balance);
+        add_cost(prompt, list_survey.compute_cost(inputs, rows).as_ref(), profile.currency.as_deref(), *balance);
         if let Some(duration) = self.describe_minimum_duration() {
             prompt.add_fact("duration", [duration.into()]);
         }
@@ -295,7 +298,7 @@ impl SendingFacts<'_> {
             add_local_time(prompt, inputs, survey, rows);
         }
         add_samples(prompt, samples);
-        for finding in start.map(|start| list.warnings_for_rows(inputs, rows, start)).unwrap_or_default() {
+        for finding in start.map(|start| list_survey.warnings_for_rows(inputs, rows, start)).unwrap_or_default() {
             let meaning = if finding.severity == Severity::Note { SpanMeaning::Dim } else { SpanMeaning::Caution };
             prompt.add_labelled(severity_word(finding.severity), meaning, &finding.message);
         }
@@ -303,7 +306,7 @@ impl SendingFacts<'_> {
 
     /// Formats the number of recipients who get a message, and the reasons why the others are skipped.
     fn recipient_spans(&self) -> Vec<Span> {
-        let (survey, number) = (&self.survey.survey, self.rows.len());
+        let (survey, number) = (&self.list_survey.survey, self.rows.len());
         let mut text =
             format!(" of {} in {}", format_thousands(survey.recipients), list_name(&self.inputs.campaign.recipients));
         // `check` reports why rows are invalid, so only the reasons for skipped rows are listed.
@@ -345,7 +348,7 @@ impl SendingFacts<'_> {
             };
             Some(format!("{minimum} at {rate}{}", openings.unwrap_or_default()))
         });
-        let Survey { zones, sent_by_day, .. } = &self.survey.survey;
+        let Survey { zones, sent_by_day, .. } = &self.list_survey.survey;
         let days = count_sending_days(campaign, Some(self.profile), zones, sent_by_day, number, None);
         let days = days.map(|days| format!("over {days} days"));
         let estimates: Vec<String> = time_estimate.into_iter().chain(days).collect();

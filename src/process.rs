@@ -70,7 +70,7 @@ pub(super) fn ignore_file_size_signal() {
 /// Builds the asynchronous runtime of a command.
 ///
 /// # Errors
-/// If the system has too few files, threads or memory. Tokio reports some of these cases with a panic, which is
+/// If the system runs out of file handles, threads or memory. Tokio reports some of these cases with a panic, which is
 /// converted into an error here.
 pub(super) fn build_runtime() -> Result<Runtime, CommandFailure> {
     let reason = match try_threads(count_cores() * THREADS_PER_CORE + EXTRA_THREADS) {

@@ -374,8 +374,8 @@ fn describe_change(change: &RowChange) -> String {
         }
         RowChange::AssumedSent { by, why: reason } => format!("marked as sent{}{}", decided(by), because(reason)),
         RowChange::NotSent { by, why: reason } => format!("marked as not sent{}{}", decided(by), because(reason)),
-        RowChange::SendAgain { by, why: reason } => format!("will be sent again{}{}", decided(by), because(reason)),
-        RowChange::Retry { by, order: _ } => format!("will be retried as a new message{}", decided(by)),
+        RowChange::SendAgain { by, why: reason } => format!("resend requested{}{}", decided(by), because(reason)),
+        RowChange::Retry { by, order: _ } => format!("retry as a new message requested{}", decided(by)),
     }
 }
 

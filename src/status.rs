@@ -86,7 +86,9 @@ pub(super) async fn format_report(report: &RunReport, context: &Context, ledger:
         text.add_line(2, [plain(format!("approved by {by} on {}", format_local_minute(*at)))]);
     }
     if let Some(results) = &run.results {
-        text.add_line(2, [plain("results: "), copyable(results.as_str())]);
+        let later = campaign_runs::find_later_run(ledger, run, results).await.ok().flatten();
+        let replaced = later.map(|later| dim(format!(" · replaced by the results of {later}")));
+        text.add_line(2, [plain("results: "), copyable(results.as_str())].into_iter().chain(replaced));
     }
     if let Some(at) = run.purged_at {
         text.add_line(
@@ -442,7 +444,7 @@ fn run_paragraph(cells: &[TableCell]) -> Vec<StyledLine> {
     vec![StyledLine::new(heading), StyledLine::new([&rows.0[..], &[plain(noun)], &counts.0].concat()).with_indent(2)]
 }
 
-/// The meaning of a state for a message in this state.
+/// How a state is displayed: as a success, as a failure, as a caution or as plain text.
 pub(super) fn state_meaning(state: RowState) -> SpanMeaning {
     match state {
         RowState::Accepted | RowState::Queued | RowState::Delivered | RowState::Read => SpanMeaning::Good,

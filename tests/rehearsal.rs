@@ -176,6 +176,16 @@ fn retry_of_a_rehearsal_ignores_earlier_rehearsals() {
 }
 
 #[test]
+fn status_says_that_a_later_run_replaced_the_results() {
+    let folder = campaign().to(3).write();
+    folder.run(&[]).exits(0);
+    folder.run(&[]).exits(0).says("sale@2");
+    folder.campaign(&["status", "sale@1"]).exits(0).says("results.csv · replaced by the results of sale@2");
+    let latest = folder.campaign(&["status", "sale@2"]).exits(0).says("results.csv\n");
+    assert!(!latest.stdout.contains("replaced"), "{}", latest.stdout);
+}
+
+#[test]
 fn opt_out_in_a_rehearsal_is_counted_and_not_stored() {
     let folder = campaign().to(50).channels(VIBER_THEN_SMS).write();
     let stop = "channels: { viber: { reply: { share: 100%, after: 1m, message: \"STOP.\" } } }\n";

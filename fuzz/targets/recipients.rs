@@ -1,4 +1,5 @@
-//! Fuzz target for recipient lists: a list has the same rows in any container or encoding, and for other readers.
+//! Fuzz target for recipient lists: a list has the same rows in any container or encoding, and
+//! independent parsers read the same rows.
 
 use std::io::{Cursor, Write as _};
 use std::path::Path;

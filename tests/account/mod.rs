@@ -26,7 +26,7 @@ fn folder(gateway: &Gateway) -> Folder {
     folder
 }
 
-/// A folder with a profile on the internet whose proxy is this gateway, so that every request is recorded.
+/// A folder with a profile for a host on the internet. Its proxy is this gateway, which records every request.
 fn live_folder(gateway: &Gateway) -> Folder {
     let folder = Folder::new(true);
     let extra_lines = format!("  rate: 100/s\n  proxy: {}\n", gateway.base_url());

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Reachable, campaign};
 
-use super::line::{ScriptedGateway, accept_all, answer, body, script};
+use super::scripted_gateway::{ScriptedGateway, accept_all, answer, body, script};
 use super::{in_envelopes_of_four, states};
 
 const OK: &str = "HTTP/1.1 200 OK";

@@ -4,11 +4,11 @@ mod client;
 mod connections;
 mod envelopes;
 mod items;
-mod line;
-mod odd;
+mod scripted_gateway;
 mod sockets;
 mod statuses;
 mod unreachable;
+mod unusual_answers;
 
 use crate::support::{Answer, Draft, Folder, Gateway, campaign, note_on_failure, phone};
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::support::{Folder, note_on_failure};
 
-use super::line::{ScriptedGateway, Wire, accept_all, answer, body, complete_answer, raw, script};
+use super::scripted_gateway::{ScriptedGateway, Wire, accept_all, answer, body, complete_answer, raw, script};
 use super::{in_envelopes_of_four, phone, states};
 
 /// The name of the case, the script for the second envelope, the expected exit code, and the expected states.

@@ -1,14 +1,14 @@
 //! `campaign check`: findings, output formats, and warnings before a campaign is sent.
 
-mod at_once;
+mod all_findings;
 mod campaign_tests;
 mod damaged;
 mod empty_cells;
 mod explained;
-mod failing;
 mod fixing;
 mod forms;
+mod opt_out_instructions;
 mod opted_out;
 mod people;
 mod texts;
-mod ways_out;
+mod unrenderable_texts;

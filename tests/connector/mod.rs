@@ -1,14 +1,14 @@
 //! The connector for AI assistants (MCP server): protocol, tools, safeguards against unwanted sending, and limits.
 
-mod afterwards;
 mod approvals;
 mod arguments;
 mod calls;
 mod campaigns;
 mod clients;
-mod door;
 mod entries;
+mod follow_up;
 mod hostile;
+mod http_access;
 mod keys;
 mod lookups;
 mod paths;

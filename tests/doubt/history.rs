@@ -39,7 +39,7 @@ fn history_lists_the_events_of_a_message_chronologically() {
         "sent in request 2 as id",
         "in doubt: ",
         inquiry,
-        "will be sent again, decided by olena",
+        "resend requested, decided by olena",
         "accepted by the gateway",
     ];
     let positions: Vec<_> = expected_order.iter().map(|words| text.stdout.find(words).expect(words)).collect();

@@ -2,13 +2,13 @@
 
 mod asking;
 mod changed;
+mod commands_during_a_run;
 mod decisions;
+mod edge_cases;
 mod history;
-mod onlookers;
 mod processes;
 mod resent;
 mod retrying;
-mod traps;
 mod waiting;
 
 use std::collections::BTreeSet;

@@ -50,7 +50,7 @@ fn rejected_rows_are_resent_as_new_linked_messages() {
         .says(&ids[0].to_string())
         .says(&ids[1].to_string())
         .says("No route")
-        .says("will be retried as a new message\n");
+        .says("retry as a new message requested\n");
     sale.campaign(&["retry", "sale"]).exits(0);
     assert_eq!(gateway.phones()[6..], [phone(4)]);
     let all: Vec<u64> = [3, 4].into_iter().flat_map(|row| message_ids(&gateway, row)).collect();

@@ -40,7 +40,7 @@ fn user_commands_can_open_files_outside_the_folder() {
 }
 
 #[test]
-fn results_are_not_written_through_a_temporary_name_symlink() {
+fn results_are_not_written_via_a_link_at_the_temporary_path() {
     let gateway = Gateway::accepting();
     let folder = reaching_folder(&gateway);
     folder.write("victim.txt", "dear diary");

@@ -2,11 +2,11 @@
 //!
 //! After a text change, review the difference and accept it: `INSTA_UPDATE=always cargo test --test stories looks`.
 
+mod administration;
 mod help;
 pub(crate) mod screen;
 mod sending;
-mod tending;
-mod winter;
+mod winter_sale;
 mod writing;
 
 use std::process::Command;

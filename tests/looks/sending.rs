@@ -1,6 +1,6 @@
 //! Snapshots of commands that send and track messages.
 
-use super::winter::{after_rehearsal, winter, with_live_gateway, with_local_gateway};
+use super::winter_sale::{after_rehearsal, winter, with_live_gateway, with_local_gateway};
 use super::{compare, compare_with_input};
 use crate::support::Gateway;
 

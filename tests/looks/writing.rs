@@ -1,6 +1,6 @@
 //! Snapshots of commands for writing a campaign.
 
-use super::winter::{winter, with_mistakes};
+use super::winter_sale::{winter, with_mistakes};
 use super::{compare, compare_with_input};
 use crate::support::{Folder, KEY_VARIABLE};
 

@@ -1,10 +1,10 @@
 //! HTML pages, as files and on the server.
 
+mod access;
 mod browsing;
-mod coming_in;
-mod deciding;
+mod decisions;
 mod files;
-mod following;
+mod live_updates;
 mod overview;
 mod report;
 mod retrying;

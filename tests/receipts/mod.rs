@@ -1,15 +1,15 @@
 //! Delivery receipts by webhook and inquiry: endpoint, status changes, replies, delivery times and `status --watch`.
 
 mod chains;
-mod door;
+mod faulty_webhooks;
 #[cfg(target_os = "linux")]
 mod figures;
-mod followed;
-mod played;
-mod reached;
-mod told;
+mod hook_test;
+mod status_changes;
 mod upgraded;
+mod uses_of_receipts;
 mod watched;
+mod webhook_endpoint;
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

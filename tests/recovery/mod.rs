@@ -6,7 +6,7 @@ mod failpoints;
 mod flips;
 mod kills;
 mod limits;
-mod lost;
+mod lost_ledgers;
 mod rivals;
 mod signals;
 mod state;

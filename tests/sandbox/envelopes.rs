@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::TestSandbox;
 use super::examples::{TYPES, example, with_changes};
-use super::stand::{ASYNC, JSON, SYNC, envelope};
+use super::in_process::{ASYNC, JSON, SYNC, envelope};
 use crate::support::KEY;
 
 /// Gateway contract 2.1: every type in the table is accepted, and so are extra properties.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::TestSandbox;
 use super::examples::{example, with_changes};
-use super::stand::{ASYNC, JSON, SYNC, envelope};
+use super::in_process::{ASYNC, JSON, SYNC, envelope};
 use crate::support::{Answer, Gateway, Reachable as _, until};
 
 /// A scenario with one account.

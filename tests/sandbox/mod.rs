@@ -6,10 +6,10 @@
 mod envelopes;
 mod errors;
 mod examples;
+mod in_process;
 mod mutations;
 mod operations;
 mod records;
-mod stand;
 mod webhooks;
 
-use stand::TestSandbox;
+use in_process::TestSandbox;

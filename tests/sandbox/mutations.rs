@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::examples::{PHONE, TYPES, example};
-use super::stand::{ASYNC, JSON, SYNC, envelope};
+use super::in_process::{ASYNC, JSON, SYNC, envelope};
 use crate::support::{Chance, KEY, Reachable as _, SandboxProcess};
 
 /// The number of requests that are written before their answers are read.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::TestSandbox;
 use super::examples::{MESSAGE_TYPES, example, with_changes};
-use super::stand::millionths;
+use super::in_process::millionths;
 
 /// The required fields of each operation, by the contract or by our interpretation of its gaps.
 const REQUIRED: [(&str, &[&str]); 16] = [

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::TestSandbox;
 use super::examples::{MESSAGE_TYPES, PHONE, example, with_changes};
-use super::stand::millionths;
+use super::in_process::millionths;
 
 /// Whether a value is an ISO 8601 time with an offset.
 fn is_time(value: &Value) -> bool {

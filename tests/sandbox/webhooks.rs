@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::TestSandbox;
 use super::examples::{PHONE, example, with_changes};
-use super::stand::{JSON, SYNC, envelope, post};
+use super::in_process::{JSON, SYNC, envelope, post};
 use crate::support::{Answer, Gateway, Reachable as _, Request, SandboxProcess, until};
 
 /// Starts a receiver that acknowledges every webhook.

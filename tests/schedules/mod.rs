@@ -1,8 +1,6 @@
 //! Schedules: due times, activation and occurrences.
 
 mod arming;
-#[cfg(target_os = "linux")]
-mod by_itself;
 mod contradictions;
 #[cfg(target_os = "linux")]
 mod damage;
@@ -11,3 +9,5 @@ mod next;
 mod serving;
 #[cfg(target_os = "linux")]
 mod skipped;
+#[cfg(target_os = "linux")]
+mod unattended;

@@ -3,7 +3,7 @@
 #[cfg(unix)]
 mod api;
 mod deploy;
-mod door;
+mod listener;
 mod metrics;
 #[cfg(unix)]
 mod notifications;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::crew::{RATE, SharedRun};
+use super::shared_run::{RATE, SharedRun};
 use crate::support::{Chance, Clock, Cluster, until};
 
 #[test]

@@ -7,14 +7,14 @@ mod broken_connections;
 mod clocks;
 mod composed;
 mod copying;
-mod crew;
 mod database;
 #[cfg(target_os = "linux")]
-mod full;
+mod full_disk;
 mod machines;
 mod pooler;
 #[cfg(target_os = "linux")]
 mod serving;
+mod shared_run;
 #[cfg(target_os = "linux")]
 mod sleeping;
 mod unfamiliar;

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::crew::{DATABASE_TIMEOUT, SharedRun};
 use super::expire_worker_leases;
+use super::shared_run::{DATABASE_TIMEOUT, SharedRun};
 use crate::support::{Clock, Cluster, Process, note_on_failure, until, until_within};
 
 /// The time limit for the takeover of a silent machine's shards.

@@ -1,6 +1,6 @@
 //! Database failures during a shared run with workers: kills, restarts, locks, failover to a lagging replica.
 
-use super::crew::{BATCH, DATABASE_TIMEOUT, SharedRun};
+use super::shared_run::{BATCH, DATABASE_TIMEOUT, SharedRun};
 use super::write_in_database;
 use crate::recovery::{Tally, Witness};
 use crate::support::{Chance, Cluster, Pooler, Process, campaign, phone, until};

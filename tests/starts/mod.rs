@@ -3,10 +3,10 @@
 mod changes;
 mod editions;
 mod ending;
+mod identity;
 mod stopped;
 #[cfg(unix)]
 mod system_ledger;
-mod whose;
 mod words;
 
 use crate::support::{Folder, Gateway, campaign};

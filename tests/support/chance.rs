@@ -1,6 +1,6 @@
 //! Reproducible random numbers. A failing story prints its seed.
 
-use super::telling::{FailureNote, note_on_failure};
+use super::failure_note::{FailureNote, note_on_failure};
 
 /// A small random number generator (splitmix64).
 pub(crate) struct Chance {

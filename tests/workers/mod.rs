@@ -1,10 +1,10 @@
 //! Workers: several processes send one run together, and no recipient gets a second message.
 
-mod door;
 mod kills;
-mod lost;
+mod metrics_endpoint;
 mod stopping;
 mod suppression;
+mod takeover;
 
 use std::collections::BTreeSet;
 

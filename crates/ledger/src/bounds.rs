@@ -339,8 +339,8 @@ pub(crate) fn find_rows_outside_countries(bounds: Option<&Bounds>, rows: &[SentR
     rows.iter().filter(is_abroad).map(|sent| sent.row).collect()
 }
 
-/// The number of `rows` messages that may still be sent today, and the bound that the remaining messages exceed. `None`
-/// if all messages may be sent today.
+/// How many of the `rows` messages may still be sent today, and the bound that the others exceed. `None` if all of them
+/// may be sent today.
 ///
 /// `sent_by_day` counts the messages that were sent on each day.
 pub(crate) fn find_exceeded_daily_limit(
@@ -351,16 +351,16 @@ pub(crate) fn find_exceeded_daily_limit(
     rows: usize,
 ) -> Option<(usize, Bound)> {
     let used = per_day.count_usage(sent_by_day, now);
-    let (limit, fits) = (per_day.limit(used.days), per_day.remaining_today(used));
+    let (limit, remaining) = (per_day.limit(used.days), per_day.remaining_today(used));
     // A message that would be sent tomorrow does not fit into today's limit.
     let is_tomorrow = per_day.local_date(departs_at) > per_day.local_date(now);
-    let fits = if is_tomorrow { 0 } else { usize::try_from(fits).unwrap_or(usize::MAX) };
-    if rows <= fits {
+    let sendable = if is_tomorrow { 0 } else { usize::try_from(remaining).unwrap_or(usize::MAX) };
+    if rows <= sendable {
         return None;
     }
     let until = per_day.next_day_start(now);
     let wait = Duration::try_from(until.timestamp().duration_since(now)).unwrap_or_default();
-    Some((fits, Bound::Day { limit, until, wait }))
+    Some((sendable, Bound::Day { limit, until, wait }))
 }
 
 /// The tighter of two bounds. If both bounds are equally tight, the first bound.

@@ -1,7 +1,7 @@
 //! Programs, addresses and sources that a campaign uses, apart from its texts.
 //!
-//! A resource is compared as it is written in the file. Dates in file names and machine-specific folders therefore make
-//! no difference.
+//! A resource is compared as it is written in the file. The date that replaces `{{ today }}` in a file name, and
+//! machine-specific folders, therefore make no difference.
 
 use reqwest::Url;
 use serde_json::{Value, json};

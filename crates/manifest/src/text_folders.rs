@@ -125,7 +125,7 @@ pub fn read_text_file(file: &Path) -> Result<String, String> {
 const NOT_UTF_8: &str = "open it in an editor with its current encoding (usually Windows-1251 for Cyrillic \
     text), and save it as UTF-8";
 
-/// Reads the text of an opened file, which messages call `display_path`.
+/// Reads the text of an opened file. Error messages refer to the file as `display_path`.
 fn read_file_text(opened: io::Result<impl Read>, display_path: &Path) -> Result<String, TextFileError> {
     let name = display_path.display();
     let problem = |message: String, help: &str| TextFileError { message, help: help.to_owned() };

@@ -1,8 +1,8 @@
 //! Erasure of personal data: forgetting a person, and purging old runs.
 //!
 //! The ledger is changed before the copies and results, in one commit that records which rows still have to be erased
-//! there. From then on, nothing is sent to a forgotten number. If an erasure is interrupted, the next erasure removes
-//! the remaining rows, and so does the next run of the campaign before it begins.
+//! there. From then on, nothing is sent to a forgotten number. If an erasure is interrupted, the remaining
+//! rows are erased by the next erasure, or before the next run of the campaign begins.
 //!
 //! Hashes of forgotten numbers are kept outside the ledger, because an earlier backup still contains the numbers. A
 //! purged run keeps its figures.

@@ -10,7 +10,7 @@ use secrecy::SecretString;
 
 use super::list::{DecodedList, find_encoding_hints};
 use super::recipient_consent::read_consents;
-use super::suppress_files::{FileOptOuts, FileStates, read_file_states, read_suppressed};
+use super::suppress_files::{FileOptOuts, FileStates, read_file_states, read_suppressed_numbers};
 use super::{CampaignList, EarlierCountries, Error, ListSurvey, Profiles};
 use campaign_content::audience::{
     DecodedText, EncodingHints, LAST_HEADER_ROW, ListHeader, ListPlace, RecipientReader, clean_cell, decode_table,
@@ -245,7 +245,7 @@ impl Inputs {
         excluded: &SurveyExclusions,
         copy: Option<Box<dyn Write + Send>>,
     ) -> Result<ListSurvey, Error> {
-        let FileOptOuts { numbers, warnings } = self.read_suppressed()?;
+        let FileOptOuts { numbers, warnings } = self.read_suppressed_numbers()?;
         let mut opted_out = excluded.opted_out.clone();
         opted_out |= NumberSet::new(numbers, None);
         let countries = self.campaign.brief.allowed_countries(self.destination.profile());
@@ -280,10 +280,11 @@ impl Inputs {
     }
 
     /// Reads the suppression files of the campaign and its profile.
-    pub(super) fn read_suppressed(&self) -> Result<FileOptOuts, Error> {
+    pub(super) fn read_suppressed_numbers(&self) -> Result<FileOptOuts, Error> {
         let profile = self.destination.profile();
+        // The state is recorded before the files are read, so that a later comparison detects changes while reading.
         self.suppression.get_or_init(|| read_file_states(self.campaign.suppression_files(profile)));
-        read_suppressed(&self.campaign, profile).map_err(Error::Findings)
+        read_suppressed_numbers(&self.campaign, profile).map_err(Error::Findings)
     }
 
     /// The error for a list that changed while it was being read, so it is unknown which rows have a message.

@@ -386,7 +386,8 @@ pub struct RunRequest {
     pub offline: bool,
     /// Whether a rehearsal runs in real time.
     pub real_time: bool,
-    /// Whether the run stops instead of waiting for its window, and reconciles rows in doubt only once at the end.
+    /// Whether the run stops instead of waiting for its window or the next day, and reconciles rows in doubt only once
+    /// at the end.
     pub no_wait: bool,
     /// Whether workers can take shards of the run.
     pub shared: bool,

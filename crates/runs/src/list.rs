@@ -133,10 +133,10 @@ fn contains_cyrillic(text: &str) -> bool {
     text.chars().any(|character| matches!(character, '\u{400}'..='\u{52f}'))
 }
 
-/// The cached sheet of a list, because decoding is expensive, and the detected format of the list.
+/// The cached text of a list, because decoding is expensive, and the detected format of the list.
 #[derive(Default)]
 pub(super) struct DecodedList {
-    sheet: Mutex<Option<DecodedText>>,
+    decoded: Mutex<Option<DecodedText>>,
     format: Mutex<Option<String>>,
     /// Reading ends once this flag is set.
     stop: Option<Arc<AtomicBool>>,
@@ -150,22 +150,23 @@ impl DecodedList {
 
     /// Opens the list from its beginning.
     pub(super) fn open(&self, list: &CampaignList, campaign: &Campaign) -> Result<DecodedText, Finding> {
-        let opened = self.open_sheet(list, campaign)?;
+        let opened = self.open_decoded(list, campaign)?;
         Ok(match &self.stop {
             Some(stop) => opened.with_stop_flag(Arc::clone(stop)),
             None => opened,
         })
     }
 
-    fn open_sheet(&self, list: &CampaignList, campaign: &Campaign) -> Result<DecodedText, Finding> {
-        let mut sheet = self.sheet.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(reopened) = sheet.as_ref().and_then(DecodedText::reopen) {
+    /// Opens the decoded text, from the cache if possible.
+    fn open_decoded(&self, list: &CampaignList, campaign: &Campaign) -> Result<DecodedText, Finding> {
+        let mut cache = self.decoded.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(reopened) = cache.as_ref().and_then(DecodedText::reopen) {
             return Ok(reopened);
         }
         let opened = list.open(&campaign.format, find_encoding_hints(&campaign.brief));
         let Some(decoded) = opened else { return Err(unfetched_list_finding(campaign)) };
         let decoded = decoded.map_err(|finding| locate_at_key(*finding, campaign))?;
-        *sheet = decoded.reopen();
+        *cache = decoded.reopen();
         Ok(decoded)
     }
 

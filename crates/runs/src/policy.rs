@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
 use super::guard::{combine_caps, suppression_policy};
-use super::suppress_files::{read_suppressed, read_suppressed_by_profile};
+use super::suppress_files::{read_suppressed_by_profile, read_suppressed_numbers};
 use super::{Error, Inputs, run_blocking};
 use campaign_core::domain::{CountrySet, FrequencyCap, Phone, Purpose, find_country, format_count, format_thousands};
 use campaign_engine::delivery::{Departure, SendingHours, SendingRules, WallClock, ZoneSource};
@@ -239,7 +239,8 @@ pub(super) async fn find_suppressed(
     let policy = suppression_policy(inputs, 0);
     let owned_inputs = Arc::clone(inputs);
     let in_files =
-        run_blocking(move || read_suppressed(&owned_inputs.campaign, owned_inputs.destination.profile())).await?;
+        run_blocking(move || read_suppressed_numbers(&owned_inputs.campaign, owned_inputs.destination.profile()))
+            .await?;
     let in_files = in_files.map_err(Error::Findings)?.numbers;
     let mut held = Vec::new();
     for (place, phone) in (1..).zip(phones.iter().copied()) {

@@ -44,7 +44,7 @@ impl Session {
         edition: &str,
         lock: Arc<CampaignLock>,
     ) -> Result<Preparation, Error> {
-        let suppressed = self.read_suppressed().await?;
+        let suppressed = self.read_suppressed_numbers().await?;
         let consents = self.read_required_consents().await?;
         let snapshot = Snapshot::load(self.adapters.ledger.as_ref(), &run, false).await?;
         let planned = snapshot.counts.get(RowState::Planned);

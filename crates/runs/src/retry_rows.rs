@@ -531,7 +531,7 @@ impl Session {
     /// or cancelled in the meantime.
     pub(super) async fn find_retry_exclusions(&self, run: &Run, runs: &[Run]) -> Result<RetryExclusions, Error> {
         let (ledger, inputs) = (self.adapters.ledger.as_ref(), self.inputs());
-        let mut opted_out = NumberSet::new(self.read_suppressed().await?, None);
+        let mut opted_out = NumberSet::new(self.read_suppressed_numbers().await?, None);
         opted_out |= find_opted_out_numbers(ledger, inputs).await?.numbers;
         let terms = self.sending_terms();
         let number_exclusions = SurveyExclusions {

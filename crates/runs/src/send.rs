@@ -319,7 +319,7 @@ impl RunSender<'_> {
             proven: is_proven || self.is_retry || snapshot.has_accepted(),
             first_messages: if destination.is_live() { WARM_UP_TIMEOUT } else { Duration::ZERO },
             sharing: job.shards.as_ref().map(|_| self.shared_rate_limit(run, rate)),
-            opt_outs: Arc::new(run_opt_outs(run, destination, self.adapters.clock)),
+            opt_outs: Arc::new(opt_out_rules(run, destination, self.adapters.clock)),
             is_attended: false,
         }
     }
@@ -341,8 +341,8 @@ impl RunSender<'_> {
     }
 }
 
-/// Returns how rejections in a run become opt-outs. Rejections in a rehearsal never become opt-outs.
-pub(super) fn run_opt_outs(run: &Run, destination: &Destination, clock: fn() -> Timestamp) -> RunOptOuts {
+/// The rules by which rejections in a run become opt-outs. In a rehearsal, they never do.
+pub(super) fn opt_out_rules(run: &Run, destination: &Destination, clock: fn() -> Timestamp) -> RunOptOuts {
     RunOptOuts {
         errors: destination.profile().map(|profile| profile.opt_out_errors.clone()).unwrap_or_default(),
         run: run.name(),

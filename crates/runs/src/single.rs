@@ -21,7 +21,7 @@ use super::policy::{
 };
 use super::ports::confirm;
 use super::recipient_consent::refuse_message_without_consent;
-use super::send::run_opt_outs;
+use super::send::opt_out_rules;
 use super::test_messages::test_edition;
 use super::{
     Adapters, Connection, Consent, Error, Inputs, Proposal, RunEvent, TestMessage, load_hook, read_destination_key,
@@ -77,7 +77,7 @@ pub struct SingleMessage {
     pub content: MessageContent<Cow<'static, str>>,
     /// The recipient.
     pub phone: Phone,
-    /// Our identifier, if the caller has one.
+    /// The message identifier, if the caller has already assigned one.
     pub id: Option<MessageId>,
 }
 
@@ -324,7 +324,7 @@ impl ConfirmedSingle {
         let passes = hours.as_ref().map(|hours| Arc::new(SendingPasses::for_one_message(Arc::clone(hours))));
         let context = SendContext { ledger, gateway, observer, interrupt, passes, late_opt_outs: None };
         let lease = block.lease;
-        let opt_outs = Arc::new(run_opt_outs(&run, &destination, self.adapters.clock));
+        let opt_outs = Arc::new(opt_out_rules(&run, &destination, self.adapters.clock));
         let options = SendOptions { opt_outs, ..build_options(&run, lease, caps, timeout, &destination) };
         let SingleEnding { outcome, stopped: stop, skipped } =
             send_single(options, context, encoded.with_leave_before(leave_by)).await;

@@ -30,7 +30,10 @@ pub(super) struct FileOptOuts {
 ///
 /// # Errors
 /// If files are missing, unreadable or without phone numbers. In these cases, nothing is sent.
-pub(super) fn read_suppressed(campaign: &Campaign, profile: Option<&Profile>) -> Result<FileOptOuts, Vec<Finding>> {
+pub(super) fn read_suppressed_numbers(
+    campaign: &Campaign,
+    profile: Option<&Profile>,
+) -> Result<FileOptOuts, Vec<Finding>> {
     let locate_key = |key: &str| campaign.places.locate_key(key);
     read_files(campaign.suppression_files(profile), campaign.brief.region, locate_key)
 }
@@ -100,9 +103,9 @@ pub(super) fn read_file_states<'f>(files: impl Iterator<Item = &'f SuppressionFi
 
 impl Session {
     /// Reads the phone numbers that are in the suppression files now.
-    pub(super) async fn read_suppressed(&self) -> Result<RoaringTreemap, Error> {
+    pub(super) async fn read_suppressed_numbers(&self) -> Result<RoaringTreemap, Error> {
         let inputs = Arc::clone(self.inputs());
-        Ok(run_blocking(move || inputs.read_suppressed()).await??.numbers)
+        Ok(run_blocking(move || inputs.read_suppressed_numbers()).await??.numbers)
     }
 }
 

@@ -150,8 +150,8 @@ pub struct AdmittedTests {
 }
 
 impl TestOrder<'_> {
-    /// Admits either all test messages or none. `consent` confirms sending, and `outside_window` confirms
-    /// sending outside of the window.
+    /// Admits either all test messages or none. `consent` confirms sending, and `outside_window` confirms sending
+    /// outside of the window.
     ///
     /// # Errors
     /// If a recipient opted out, the edition would have too many test recipients, the window is closed and

@@ -163,8 +163,8 @@ impl GatewayEmulator {
         posts
     }
 
-    /// Records the result of an attempt: status 200 ends the webhook; otherwise, the webhook is retried as the scenario
-    /// says.
+    /// Records the result of an attempt. After status 200, or if the request was refused, the webhook ends; otherwise
+    /// it is retried as the scenario says.
     pub(crate) fn record_outcome(
         &mut self,
         webhook: u64,

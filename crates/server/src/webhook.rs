@@ -1,5 +1,5 @@
-//! HTTP routes for delivery-receipt webhooks (contract 2.4 and 6): `/h/` for messages and `/n/` for the account. Polling
-//! rounds ask the gateway about messages without a final status.
+//! HTTP routes for delivery-receipt webhooks (contract 2.4 and 6): `/h/` for messages and `/n/` for the account.
+//! Polling rounds ask the gateway about messages without a final status.
 //!
 //! Trusted proxies supply the address of a sender, and a rate limit applies to senders of forged webhooks.
 //!

@@ -219,11 +219,19 @@ pub(super) fn ragged_row(excerpt: FileExcerpt<'_>, ragged: RaggedRow) -> Finding
 
 /// Whether the record contains a number such as `3,80501E+11` that lost digits and is split at the decimal comma.
 fn has_shortened_number(raw: &[u8], delimiter: Delimiter) -> bool {
+    if delimiter != Delimiter::COMMA {
+        return false;
+    }
     let text = String::from_utf8_lossy(raw);
     let cells: Vec<&str> = text.split([',', '"']).map(str::trim).collect();
-    let joined = |at: usize| format!("{},{}", cells[at - 1], cells[at]);
     let mut scientific = (0..cells.len()).filter(|&at| is_scientific(cells[at]));
-    delimiter == Delimiter::COMMA && scientific.any(|at| at == 0 || expand_scientific_notation(&joined(at)).is_none())
+    scientific.any(|at| {
+        // Without a cell before it, the digits before the comma are lost.
+        let Some(before) = at.checked_sub(1) else { return true };
+        let number = format!("{},{}", cells[before], cells[at]);
+        // Only a number that kept all its digits can be expanded.
+        expand_scientific_notation(&number).is_none()
+    })
 }
 
 pub(super) fn large_cell(excerpt: FileExcerpt<'_>, at: usize) -> Finding {

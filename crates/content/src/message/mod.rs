@@ -93,7 +93,7 @@ impl TextProblem {
         }
     }
 
-    /// The problem with a remedy, if known.
+    /// Adds a remedy to the problem, if one is known.
     fn with_help(mut self, help: impl Into<Option<String>>) -> Self {
         self.help = help.into();
         self

@@ -182,19 +182,22 @@ impl RunLimits<'_> {
             let capacity = Capacity { rate: self.rate, windows, per_day: self.per_day, sent: &self.sent };
             capacity.simulate_sending(messages, begins, until)
         };
-        // Each group has its own windows; all groups share the rate and the daily limit.
+        // All groups share the rate and the daily limit, but each has its own windows. The result is the worse of two
+        // bounds: all messages without windows, and each group on its own.
         let always = Windows::default();
         let mut total = simulate(&always, self.count_messages());
         let (mut unsent_in_groups, mut last) = (0, total.at);
         for group in self.groups.iter().filter(|group| group.messages > 0) {
             let progress = simulate(&group.windows, group.messages);
-            (unsent_in_groups, last) = (unsent_in_groups + progress.unsent, last.max(progress.at));
+            unsent_in_groups += progress.unsent;
+            last = last.max(progress.at);
             total.days = total.days.max(progress.days);
         }
         total.unsent = total.unsent.max(unsent_in_groups);
         let (unsent, finishes) = match (total.unsent, ends) {
             (0, _) => (0, Some(last)),
             (unsent, Some(ends)) if ends <= horizon => (unsent, Some(ends)),
+            // Sending takes longer than the simulation covers, so the end is unknown.
             _ => (0, None),
         };
         Outlook { unsent, finishes, days: total.days, ..outlook }

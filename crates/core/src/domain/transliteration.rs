@@ -38,10 +38,11 @@ const TYPOGRAPHY: [(&str, &str); 8] = [
 
 /// The replacement for a typographic character, using characters that a keyboard has.
 pub fn keyboard_replacement(character: char) -> Option<&'static str> {
+    // Most characters are ASCII, of which the table contains only three.
     if character.is_ascii() && !matches!(character, '`' | '\t' | '\u{b}') {
         return None;
     }
-    TYPOGRAPHY.iter().find(|(characters, _)| characters.contains(character)).map(|&(_, instead)| instead)
+    TYPOGRAPHY.iter().find(|(characters, _)| characters.contains(character)).map(|&(_, replacement)| replacement)
 }
 
 impl PlainMode {

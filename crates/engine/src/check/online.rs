@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_rejected_key_and_known_facts_are_errors() {
+    fn only_a_rejected_key_and_confirmed_problems_are_errors() {
         let (sms, cost) = ([signature(Channel::Sms, "Stranger")], Cost::AtMost(amount("9")));
         let rule = |answer: AccountAnswer| rules(&check(&answer, &sms, &cost));
         let error = |rule| (rule, Severity::Error);

@@ -262,10 +262,10 @@ struct KnownZone {
 }
 
 impl RecipientZones {
-    /// Counts a row by two time zones: the zone of its phone number and the zone in its cell.
-    pub(super) fn count_row(&mut self, country: Option<&'static str>, cell: Option<&str>) {
-        let cell = cell.and_then(|cell| self.valid_zones.get(cell)).map(|zone| zone.name.clone());
-        *self.clocks.entry(RowClocks { country, cell }).or_default() += 1;
+    /// Counts a row under its two time zones: that of its phone number, and that in its cell.
+    pub(super) fn count_row(&mut self, phone_zone: Option<&'static str>, cell: Option<&str>) {
+        let cell_zone = cell.and_then(|cell| self.valid_zones.get(cell)).map(|zone| zone.name.clone());
+        *self.clocks.entry(RowClocks { country: phone_zone, cell: cell_zone }).or_default() += 1;
     }
 
     /// Records a row's cell, and whether its time zone is unknown or inverted.

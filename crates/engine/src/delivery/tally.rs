@@ -45,7 +45,7 @@ impl fmt::Display for Stop {
 pub struct SendEnding {
     /// The reason why sending was stopped. `None` if sending ended without a stop.
     pub stopped: Option<Stop>,
-    /// The stored counts by state of the whole run.
+    /// The stored row counts of the whole run, by state.
     pub counts: StateCounts,
     /// Messages of this start that were or might have been sent.
     pub sent: u64,

@@ -95,7 +95,7 @@ impl ResultsTarget {
                     Err(_) if real.symlink_metadata().is_ok() => {
                         return Err(format!("`{path}` is a broken link"));
                     }
-                    Err(_) if !can_create_folder(&real) => return Err(describe_blocked(&path)),
+                    Err(_) if !can_create_parent(&real) => return Err(describe_blocked(&path)),
                     // Whether the file can be created is known only when it is created.
                     Err(_) => None,
                 };
@@ -186,9 +186,9 @@ fn resolve_links(path: &Path) -> PathBuf {
     real
 }
 
-/// Whether the nearest existing ancestor is a folder, so that the missing folders can be created in it.
-fn can_create_folder(path: &Path) -> bool {
-    let ancestor = path.ancestors().skip(1).find(|ancestor| ancestor.symlink_metadata().is_ok());
+/// Whether the nearest existing ancestor of a file is a folder, so that the missing folders can be created in it.
+fn can_create_parent(file: &Path) -> bool {
+    let ancestor = file.ancestors().skip(1).find(|ancestor| ancestor.symlink_metadata().is_ok());
     ancestor.is_none_or(Path::is_dir)
 }
 

@@ -197,7 +197,7 @@ fn broken_connection_is_not_reported_as_a_full_disk() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn process_using_a_moved_file_is_refused_on_its_next_commit() {
+async fn sqlite_ledger_is_not_writable_after_its_move_to_postgres() {
     let Some(cluster) = Cluster::shared() else { return };
     let address = PostgresAddress::parse(&cluster.create_database()).unwrap();
     let folder = tempfile::tempdir().unwrap();

@@ -322,6 +322,6 @@ async fn load_run_and_places(reader: &mut Connection, run: RunId) -> Result<(Run
 
 async fn load_run_and_blocks(reader: &mut Connection, run: RunId) -> Result<(Run, Vec<OwnedBlock>), StatementError> {
     let run = runs::load_run(&mut *reader, run).await?;
-    let blocks = blocks::list_open_blocks(reader, run.key).await?;
+    let blocks = blocks::list_leased_blocks(reader, run.key).await?;
     Ok((run, blocks))
 }

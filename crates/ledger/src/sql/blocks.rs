@@ -27,8 +27,8 @@ pub(super) struct BlockDraw {
     pub(super) random: u64,
 }
 
-/// Draws the next rows of the latest matching run, or of a new run if that run has no rows left. Returns a
-/// refusal as the inner error.
+/// Draws the next rows of the latest matching run, or of a new run if that run has no rows left. Returns a refusal as
+/// the inner error.
 pub(super) async fn draw_block(
     connection: &mut Connection,
     now: Now,
@@ -316,7 +316,7 @@ pub(super) struct DrawPlace {
 }
 
 /// The leased blocks of a run, oldest first.
-pub(super) async fn list_open_blocks(reader: &mut Connection, run: RunId) -> Result<Vec<OwnedBlock>, StatementError> {
+pub(super) async fn list_leased_blocks(reader: &mut Connection, run: RunId) -> Result<Vec<OwnedBlock>, StatementError> {
     let blocks = query(
         "SELECT place, first_row, last_row, drawn_at, drawn_by FROM blocks
          WHERE run = $1 AND epoch IS NOT NULL ORDER BY drawn_at, first_row",
@@ -357,8 +357,8 @@ pub(super) async fn retain_occupied(
     Ok(owned)
 }
 
-/// Locks the vacant places among these, and returns their numbers and locks. No process can occupy them while
-/// the locks are held.
+/// Locks the vacant places among `places`, and returns their numbers and locks. No process can occupy these places
+/// while the locks are held.
 pub(super) async fn lock_vacant_places(
     ledger: &Adapter,
     run: &Run,

@@ -18,7 +18,7 @@ pub(super) async fn load_numbers_sent_to(reader: &mut Connection, runs: &[RunId]
     let mut numbers = RoaringTreemap::new();
     for run in runs {
         numbers |= load_numbers_of_run(&mut *reader, *run).await?;
-        // These are read after the envelopes, because a purge in between moves the numbers here.
+        // A purge moves the numbers out of the envelopes, so its numbers are read after the envelopes.
         numbers |= forgetting::load_guarded_numbers(&mut *reader, *run).await?;
     }
     Ok(NumberSet::new(numbers, forgetting::load_number_key(&mut *reader).await?))

@@ -100,8 +100,8 @@ macro_rules! due_groups {
 }
 
 async fn is_any_due(reader: &mut Connection, now: Now, interval: Duration) -> Result<bool, StatementError> {
-    let exists = scalar(concat!("SELECT EXISTS (", due_groups!(), ")")).bind(now.0).bind(micros_before(now, interval));
-    Ok(exists.fetch_one(reader).await?)
+    let statement = scalar(concat!("SELECT EXISTS (", due_groups!(), ")"));
+    Ok(statement.bind(now.0).bind(micros_before(now, interval)).fetch_one(reader).await?)
 }
 
 async fn take_due_notifications(

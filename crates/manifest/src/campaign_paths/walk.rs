@@ -239,7 +239,7 @@ mod by_path {
         match path.canonicalize() {
             Ok(real) if real.starts_with(folder) => Ok(real),
             Ok(_) => Err(outside_path_error()),
-            // The target of a link is not revealed, whether it exists or not.
+            // The error must not reveal whether a target outside the folder exists.
             Err(error) if error.kind() == ErrorKind::NotFound && path.is_symlink() => {
                 let target = fs::read_link(&path)?;
                 if target.is_relative() && target.components().all(|part| part.as_os_str() != "..") {

@@ -70,7 +70,7 @@ fn split_stuck_value<'w>(word: &'w str, keys: &'static [KeySpec]) -> Option<(&'s
     find_key(keys, name).filter(|_| !value.is_empty()).map(|key| (key.name, value))
 }
 
-/// A map as findings call it.
+/// The name and location of a map in findings.
 struct MapOwner<'a> {
     name: &'a str,
     /// The location of the map's name.

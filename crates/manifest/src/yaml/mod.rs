@@ -343,8 +343,8 @@ impl<'s> TreeReader<'s, '_> {
             if event == Event::MappingEnd {
                 let end = end_of_collection(&span, entries.last().map(|entry| &entry.value.span), &opening);
                 let span = opening.start..end;
-                // YAML reads an unquoted `{{ placeholder }}` as a map. It is kept as text, so that its other mistakes
-                // are also reported.
+                // YAML reads an unquoted `{{ placeholder }}` as a map. The value is kept as text, so that its other
+                // mistakes are also reported.
                 let content = match self.report.source.text().get(span.clone()).filter(|_| is_template) {
                     Some(text) => NodeContent::Scalar(Scalar { text: text.to_owned(), style: Style::Plain }),
                     None => NodeContent::Map(entries),

@@ -20,7 +20,7 @@ const CODE_DECISION: u64 = 10 << 48;
 /// The initial values of a message.
 struct InitialMessage<'a> {
     phase: Phase,
-    /// `None` if the message was rejected.
+    /// Empty if the message was rejected.
     stages: &'a [ChannelStage],
     hook: Option<Arc<str>>,
 }

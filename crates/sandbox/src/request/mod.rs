@@ -229,7 +229,7 @@ fn read_viber_template_delete(fields: &OperationFields, id: Option<&ClientId>) -
     read_template_id(fields, id).map(|id| TemplateCall::DeleteViber { id, text })
 }
 
-/// Reads the number of a template. Unlike the `id` of a message, the gateway assigns this number.
+/// Reads the number of a template. Unlike the `id` of a message, this number is assigned by the gateway.
 fn read_template_id(fields: &OperationFields, id: Option<&ClientId>) -> Result<u64, OperationError> {
     match id.ok_or_else(|| fields.missing_field("id"))?.to_key() {
         ClientIdKey::Number(number) => Ok(number),

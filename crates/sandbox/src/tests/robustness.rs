@@ -125,7 +125,7 @@ fn any_mutation() -> impl Strategy<Value = Mutation> {
     ]
 }
 
-/// Every value in the operations of a body that does not contain other values.
+/// The values in a body's operations that contain no other values.
 fn leaf_values(body: &mut Value) -> Vec<&mut Value> {
     let mut leaves = Vec::new();
     let mut open: Vec<_> = body["data"].as_array_mut().into_iter().flatten().collect();

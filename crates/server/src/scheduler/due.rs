@@ -130,7 +130,7 @@ pub struct AwaitingList {
     watch: ListWatch,
 }
 
-/// Whether and when a due occurrence starts whose schedule has `wait_for_file`.
+/// Whether and when a due occurrence of a schedule with `wait_for_file` starts.
 #[derive(Debug)]
 pub enum ListStart {
     /// The occurrence starts at once, because its list is not a file.

@@ -477,13 +477,13 @@ fn round_time(time: &ExcelDateTime, decimals: usize) -> ExcelDateTime {
     let unit = [1000.0, 100.0, 10.0, 1.0][decimals.min(3)];
     let days = (milliseconds / unit + 0.5).floor() * unit / DAY_IN_MILLISECONDS;
     let kind = if time.is_duration() { ExcelDateTimeType::TimeDelta } else { ExcelDateTimeType::DateTime };
-    // The library does not expose the epoch, but compares it.
+    // The library does not expose the epoch, but its comparison includes the epoch.
     let is_1904 = *time != ExcelDateTime::new(time.as_f64(), kind, false);
     ExcelDateTime::new(days, kind, is_1904)
 }
 
-/// Formats a time without a specific format, rounded to the second: the date as day, month and year, and the time unless
-/// it is midnight. A time of day or a duration is shown without a date.
+/// Formats a time without a specific format, rounded to the second: the date as day, month and year, and the time
+/// unless it is midnight. A time of day or a duration is shown without a date.
 pub(super) fn format_default(time: &ExcelDateTime) -> String {
     let is_time_of_day = time.as_f64() < 1.0;
     let time = &round_time(time, 0);

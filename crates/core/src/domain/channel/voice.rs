@@ -32,7 +32,8 @@ pub(super) const FACTS: ChannelFacts = ChannelFacts {
     ..ChannelFacts::PLAIN
 };
 
-/// The key for a property of the voice, sent in an object outside a pipeline and next to the text in a pipeline.
+/// The key for a property of the voice. In a pipeline stage, the property is next to the text; otherwise it is in the
+/// `voice` object.
 const fn speaker_field(key: &'static str, kind: FieldKind) -> ChannelField {
     ChannelField::new(key, kind)
         .with_requirement(FieldRequirement::OutsidePipeline("a voice message needs a speaker"))

@@ -182,13 +182,16 @@ pub(in crate::check) fn check_skipped_occurrences(
     now: Timestamp,
     runs: &[ScheduledRun],
 ) -> Vec<Finding> {
-    let (busy, ended) = (check_overlapping_runs(timed, runs), check_after_until(timed, schedule, now));
-    let closed = check_closed_runs(timed, runs);
-    [ended, closed, busy].into_iter().flatten().collect()
+    let findings = [
+        check_occurrences_past_until(timed, schedule, now),
+        check_closed_runs(timed, runs),
+        check_overlapping_runs(timed, runs),
+    ];
+    findings.into_iter().flatten().collect()
 }
 
 /// A warning about dates after a fixed `until`, on which no messages are sent.
-fn check_after_until(timed: &TimedCampaign<'_>, schedule: &Schedule, now: Timestamp) -> Option<Finding> {
+fn check_occurrences_past_until(timed: &TimedCampaign<'_>, schedule: &Schedule, now: Timestamp) -> Option<Finding> {
     let Some(RunDeadline::At(until)) = timed.limits.end else { return None };
     let just_before = until.checked_sub(SignedDuration::from_micros(1)).unwrap_or(until);
     let first = schedule.occurrences_after(just_before.max(now)).next()?;

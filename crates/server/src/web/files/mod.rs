@@ -1,7 +1,7 @@
 //! Pages as self-contained files: previews, plans, reports and evidence.
 //!
 //! A file loads nothing, contains no script, and masks the recipients' numbers unless numbers were requested. This
-//! module neither writes files nor reads a clock nor makes decisions.
+//! module does not write files, read a clock or make decisions.
 
 mod messages;
 

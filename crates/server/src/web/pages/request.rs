@@ -80,7 +80,7 @@ struct FrameView<'v> {
     is_top: bool,
     /// The text in the search field.
     searched: &'v str,
-    /// The run whose rows the search field finds.
+    /// The run whose rows the search field searches. `None` on pages without a run.
     run: Option<&'v str>,
     /// The codes of the other languages.
     languages: Vec<&'static str>,

@@ -3,7 +3,7 @@
 //! The texts are in `en.yaml` and `uk.yaml`. A test compares the two with each other, and with the code and the
 //! templates that use them. Times are always in a given time zone.
 //!
-//! This module neither reads a clock or the environment nor produces HTML. Callers escape the texts.
+//! This module does not read a clock or the environment, and does not produce HTML. Callers escape the texts.
 
 #[cfg(test)]
 mod table_tests;

@@ -1,6 +1,6 @@
 //! Snapshots of commands for recipients, schedules and the ledger.
 
-use super::winter::{after_rehearsal, winter, with_live_gateway};
+use super::winter_sale::{after_rehearsal, winter, with_live_gateway};
 use super::{compare, compare_with_input};
 use crate::support::Folder;
 

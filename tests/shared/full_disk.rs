@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::crew::SharedRun;
+use super::shared_run::SharedRun;
 use crate::support::{Cluster, until};
 
 /// A small file system, unmounted on drop.
