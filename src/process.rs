@@ -18,7 +18,7 @@ const THREADS_PER_CORE: usize = 2;
 /// The maximum number of further threads: for the ledger, its writer, the list and the inputs.
 const EXTRA_THREADS: usize = 7;
 
-/// The numbers of the signals that interrupt a command.
+// The numbers of the signals that interrupt a command.
 #[cfg(unix)]
 const SIGHUP: u8 = 1;
 pub(super) const SIGINT: u8 = 2;

@@ -38,7 +38,7 @@ pub(super) async fn write_results(context: &Context, args: ResultsArgs) -> Resul
         [] => RunResults::open(ledger, &run, is_owned(ledger, &run).await?).await?,
         edition => RunResults::open_for_recipients(ledger, edition).await?,
     };
-    let _waiting = path.is_some().then(|| context.output.show_spinner("Writing the results…"));
+    let _spinner = path.is_some().then(|| context.output.show_spinner("Writing the results…"));
     let selection = args.selection.row_selection(results.frozen_inputs().brief.region)?;
     let last = run.last_row();
     if let Some(row) = selection.rows.as_ref().map(RowSet::last_row).filter(|row| *row > last && !run.shared) {

@@ -180,8 +180,8 @@ fn status_says_that_a_later_run_replaced_the_results() {
     let folder = campaign().to(3).write();
     folder.run(&[]).exits(0);
     folder.run(&[]).exits(0).says("sale@2");
-    folder.campaign(&["status", "sale@1"]).exits(0).says("results.csv · replaced by the results of sale@2");
-    let latest = folder.campaign(&["status", "sale@2"]).exits(0).says("results.csv\n");
+    folder.campaign(&["status", "sale@1"]).exits(0).says("sale.sandbox.csv · replaced by the results of sale@2");
+    let latest = folder.campaign(&["status", "sale@2"]).exits(0).says("sale.sandbox.csv\n");
     assert!(!latest.stdout.contains("replaced"), "{}", latest.stdout);
 }
 

@@ -123,7 +123,7 @@ fn find_free_port() -> SocketAddr {
 
 /// Shuffles paths in the same way each time.
 fn shuffle(paths: &mut [Box<str>]) {
-    // A prime, so that adjacent paths move far apart.
+    // A large prime, so that adjacent paths move far apart.
     const STRIDE: usize = 2_731;
     for index in 0..paths.len() {
         paths.swap(index, index * STRIDE % paths.len());

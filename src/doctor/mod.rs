@@ -107,11 +107,11 @@ impl CheckResult {
             None => self.message.clone(),
         };
         let indent = LABEL_WIDTH + 3;
-        let finding = StyledLine::with_mark_and_label(mark, label, &message).with_hang(indent);
+        let result = StyledLine::with_mark_and_label(mark, label, &message).with_hang(indent);
         let remedy = |help: &String| {
             StyledLine::with_label(span(SpanMeaning::Next, "help:"), help).with_indent(indent).with_hang(6)
         };
-        [Some(finding), self.help.as_ref().map(remedy)]
+        [Some(result), self.help.as_ref().map(remedy)]
     }
 
     fn to_json(&self) -> Value {

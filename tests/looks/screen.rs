@@ -12,7 +12,7 @@ const MAX_LINES: u16 = 400;
 /// name of its style.
 pub(crate) fn screen(bytes: &str, columns: u16, show_styles: bool) -> String {
     let size = |number| NonZeroU16::new(number).expect("a size");
-    // Each line on the terminal ends at a line feed or is full, which limits their number.
+    // An upper limit: a line on the terminal ends at a line feed or when it is full.
     let lines = bytes.matches('\n').count() + bytes.len() / usize::from(columns) + 1;
     let lines = u16::try_from(lines).unwrap_or(MAX_LINES).min(MAX_LINES);
     let mut parser = Parser::new(size(lines), size(columns), 0);

@@ -3,8 +3,8 @@
 //! The first lines of a patch name its mistake and its test. A patch has no file names and no line numbers: each hunk
 //! is found by its code, wherever that code is, and whitespace is ignored. So a patch still fits after code has moved.
 //! Every `cargo test` checks that each patch fits and that its test exists. To check that the test fails, the crate
-//! must be built once per patch: `cargo test --test stories mistakes -- --ignored`. If tests can pass the
-//! wrong part to the engine, such as a ledger, the mistake needs no patch. It is a variant in
+//! must be built once per patch: `cargo test --test stories mistakes -- --ignored`. A mistake that tests can
+//! plant behind a port, such as the ledger, needs no patch. It is a variant in
 //! `crates/engine/src/delivery/simulation/mistakes.rs`. README.md in this folder lists both kinds.
 
 use std::fs;
