@@ -549,7 +549,7 @@ mod tests {
     }
 
     #[test]
-    fn finished_run_is_marked_if_rows_are_in_doubt() {
+    fn finished_run_has_a_warning_mark_if_rows_are_in_doubt() {
         let mut sent = StateCounts::default();
         sent.add(RowState::Accepted, 2);
         let mark = |counts: &StateCounts| render_spans(vec![run_status_span(&RunStatus::Finished, counts)], false);

@@ -168,7 +168,7 @@ fn invalid_shares_and_names_are_refused_with_their_location() {
 }
 
 #[test]
-fn resumed_run_keeps_its_variants_and_reports_changes() {
+fn resume_is_refused_if_variants_or_the_holdout_changed() {
     let gateway = Gateway::accepting();
     let sale = draft_with_variants().through(&gateway).write();
     sale.run(&["--limit", "50"]).exits(0);

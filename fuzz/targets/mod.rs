@@ -1,4 +1,4 @@
-//! Fuzz targets: readers of foreign input, each with a property that must hold for any bytes.
+//! Fuzz targets: parsers of untrusted input, each with a property that must hold for any bytes.
 //!
 //! Most properties compare a reader with a second one that shares no code with it. `fuzz/main.rs` searches for inputs
 //! that break a property, and `tests/fuzzed.rs` replays the known inputs.

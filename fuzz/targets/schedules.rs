@@ -146,6 +146,7 @@ fn check_every(text: &str) {
     }
 }
 
+/// Checks that a parsed time has the numbers of its text, and that its canonical form is parsed as the same time.
 fn check_at(text: &str) {
     if let Some(help) = suggest_date_order(text) {
         assert!(help.contains('-'), "{text:?}: {help}");
@@ -153,10 +154,10 @@ fn check_at(text: &str) {
     let Ok(timing) = Timing::parse_at(text) else { return };
     let time = timing.single_time().expect("a single time");
     let numbers: Vec<i64> =
-        text.split(|sign: char| !sign.is_ascii_digit()).filter_map(|part| part.parse().ok()).collect();
-    let [year, month, day, hour, minute] = numbers[..] else { return };
-    let parsed = [i64::from(time.year()).abs(), time.month().into(), time.day().into(), time.hour().into()];
-    assert_eq!((parsed, i64::from(time.minute())), ([year, month, day, hour], minute), "{text:?}");
+        text.split(|character: char| !character.is_ascii_digit()).filter_map(|part| part.parse().ok()).collect();
+    let Ok(expected) = <[i64; 5]>::try_from(numbers) else { return };
+    let (year, minute) = (i64::from(time.year()).abs(), time.minute().into());
+    assert_eq!([year, time.month().into(), time.day().into(), time.hour().into(), minute], expected, "{text:?}");
     let written = time.strftime("%Y-%m-%d %H:%M").to_string();
     if (1000..=9999).contains(&time.year()) {
         assert_eq!(Timing::parse_at(&written), Ok(timing), "{text:?} is written as {written}");

@@ -1,6 +1,6 @@
-//! Suggestions in usage errors: commands that people guess, and removal of risky suggestions.
+//! Suggestions in usage errors: the right command for a guessed name, and no risky options.
 //!
-//! A suggestion for a misspelt option never names an option or a value that protects recipients less.
+//! A suggestion for a misspelt option never protects recipients less than the option that was typed.
 
 use std::ffi::OsString;
 

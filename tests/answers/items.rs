@@ -1,4 +1,4 @@
-//! Answer items: how they match operations and prove outcomes.
+//! Items of gateway answers: they are matched to operations, and determine the outcomes.
 
 use std::collections::BTreeMap;
 

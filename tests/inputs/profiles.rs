@@ -151,7 +151,7 @@ fn invalid_profile_blocks_only_commands_that_use_it() {
 }
 
 #[test]
-fn check_reports_a_missing_key() {
+fn check_warns_about_a_missing_api_key() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     let check = |name: &str| {

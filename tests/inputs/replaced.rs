@@ -124,7 +124,7 @@ fn foreign_file_created_while_sending_is_kept() {
 }
 
 #[test]
-fn results_overwrite_no_file_named_by_mistake() {
+fn results_never_overwrite_a_file_named_by_mistake() {
     let sale = campaign().write();
     sale.run(&[]).exits(0);
     sale.write("notes.txt", "dear diary");

@@ -102,7 +102,7 @@ fn test_message_from_a_page_obeys_the_rules_of_the_command() {
 }
 
 #[test]
-fn test_messages_from_pages_need_test_to_and_a_decider() {
+fn test_messages_from_pages_need_the_option_and_a_decider() {
     let gateway = Gateway::accepting();
     let sale = sent_campaign(&gateway);
     let server_without_tests = Server::start(&sale, &[]);

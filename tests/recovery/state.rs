@@ -1,4 +1,4 @@
-//! State folders as files: copied, restored, and compared with their high-water mark.
+//! Helpers that copy and restore state folders, and compare ledgers with their high-water marks.
 
 use std::fs;
 use std::path::Path;

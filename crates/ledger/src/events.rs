@@ -814,7 +814,7 @@ mod tests {
     }
 
     #[test]
-    fn decisions_apply_after_a_void_order_to_send_again() {
+    fn decisions_apply_after_a_void_resend_order() {
         let attempts = [attempt(3, RowState::InDoubt), attempt(5, RowState::Planned)];
         let (by, why) = (author(), None);
         for (change, state) in [

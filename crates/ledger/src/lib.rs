@@ -172,7 +172,7 @@ pub trait Ledger:
     /// Prepares copies, which are stored once they are frozen.
     fn prepare_copies<'a>(&'a self, purpose: CopiesPurpose<'a>) -> LedgerFuture<'a, Box<dyn NewCopies>>;
 
-    /// The frozen copies of a run.
+    /// Loads the frozen copies of a run's inputs.
     fn load_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Copies>;
 
     /// Copies of runs that are missing from the ledger, ordered by run name. Such copies exist after the ledger was

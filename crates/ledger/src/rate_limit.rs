@@ -244,21 +244,22 @@ impl InquiryRateLimit {
             let permit = SlotPermit::Granted { wait: reservation.wait, next: Duration::ZERO };
             return (Self { account: reservation.rate_limit, ..self }, permit);
         };
-        let rate = rate * self.account.share_at(now);
-        let is_sending = now - sent_at < SENDING_PERIOD.max(slot_length(SENDING_MESSAGES, rate));
+        let allowed_rate = rate * self.account.share_at(now);
+        let is_sending = now - sent_at < SENDING_PERIOD.max(slot_length(SENDING_MESSAGES, allowed_rate));
         let share = if is_sending { INQUIRY_SHARE } else { 1.0 };
-        let next = slot_length(1, rate * share);
-        let inquiries = AccountRateLimit {
-            next_free: now + next,
+        let next_wait = slot_length(1, allowed_rate * share);
+        let updated_inquiries = AccountRateLimit {
+            next_free: now + next_wait,
             share,
+            // For inquiries, this is the time of the account's last message.
             slowed_at: sent_at,
             not_before: 0,
             written_at: now,
-            rate: Some(rate),
+            rate: Some(allowed_rate),
             taken: inquiries.taken.saturating_add(1),
         };
-        let permit = SlotPermit::Granted { wait: reservation.wait, next: duration_from_micros(next) };
-        (Self { account: reservation.rate_limit, inquiries }, permit)
+        let permit = SlotPermit::Granted { wait: reservation.wait, next: duration_from_micros(next_wait) };
+        (Self { account: reservation.rate_limit, inquiries: updated_inquiries }, permit)
     }
 
     /// The time of the account's last message, as far as inquiries can tell.

@@ -356,18 +356,18 @@ pub enum HostChange {
     Replace,
 }
 
-/// A filter for opened runs. The default matches all of them.
+/// A filter for runs. The default matches all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunFilter {
-    /// The key.
+    /// Only the run with this key.
     pub key: Option<RunId>,
-    /// The campaign.
+    /// Only runs of this campaign.
     pub campaign: Option<String>,
     /// Only unfinished runs.
     pub open: bool,
     /// Only runs to real recipients.
     pub live: bool,
-    /// The results file.
+    /// Only runs that wrote to this results file.
     pub results: Option<String>,
     /// Only runs that reserved any of these identifiers.
     pub ids: Option<IdRange>,

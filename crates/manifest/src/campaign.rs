@@ -214,7 +214,7 @@ pub enum InDoubtPolicy {
     Hold,
     /// A row counts as sent if it is still in doubt after the gateway was asked at the end of a run.
     AssumeSent,
-    /// A row is sent again once the gateway definitely does not know its message. A user chooses this only if a second
+    /// A row is sent again once the gateway has confirmed that it does not know the message. Use this only if a second
     /// message does no harm.
     ResendIfNotFound,
 }

@@ -143,7 +143,8 @@ pub(super) async fn find_cancelled_recipients(
     Ok(cancelled)
 }
 
-/// Finds the recipients with a message of this campaign and edition through this account.
+/// Finds the recipients who were, or might have been, sent a message of this campaign and edition through this
+/// account. Only the latest round of a repeated edition counts.
 ///
 /// The built-in sandbox forgets everything between runs, so the guard does not apply to a rehearsal.
 ///

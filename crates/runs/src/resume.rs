@@ -233,9 +233,9 @@ pub(super) fn list_open_rows(run: &Run, snapshot: &Snapshot) -> RoaringBitmap {
 
 /// Changes since a run began.
 pub(super) struct RunChanges {
-    /// The changes. `None` if the inputs are the same.
+    /// The changed inputs. `None` if the inputs are the same.
     pub(super) changes: Option<InputChanges>,
-    /// Whether the campaign has the same template of its edition as the run, so that a replacement keeps the edition.
+    /// Whether `edition` in the campaign file is unchanged, so that a replacement run keeps the edition.
     pub(super) keeps_edition: bool,
 }
 

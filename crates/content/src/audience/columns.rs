@@ -66,7 +66,7 @@ impl ListHeader {
     }
 }
 
-/// The columns of a rejected list. Each name refers to one column.
+/// The columns that templates can use: each header with its name in templates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NamedColumns {
     /// The headers.

@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn only_column_without_a_header_is_read_despite_other_cells() {
+    fn single_column_without_a_header_is_read_despite_other_cells() {
         assert_eq!(read_text("+380501234561\nnope\nnone\n", "").0, [(1, Some(1)), (2, None), (3, None)]);
     }
 

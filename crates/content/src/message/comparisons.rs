@@ -27,7 +27,7 @@ pub enum ConditionKind {
     IsBool(bool),
     /// Compares the cell with a number without quotes, which no cell equals.
     IsNumber {
-        /// The source of the comparison with the cell as a number.
+        /// The corrected text of the comparison, in which the cell is converted to a number.
         corrected: String,
         /// Whether the operator is `<`, `<=`, `>` or `>=`, which fails for text.
         is_ordered: bool,

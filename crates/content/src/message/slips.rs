@@ -262,7 +262,7 @@ impl<'s> SlipFinder<'s> {
                     match source {
                         "(" => {
                             let is_call =
-                                at > 0 && pieces[at - 1].kind == PieceKind::Word && !self.is_operator(&pieces[at - 1]);
+                                at > 0 && pieces[at - 1].kind == PieceKind::Word && !self.is_keyword(&pieces[at - 1]);
                             brackets.push(is_call);
                         }
                         "[" | "{" => brackets.push(false),
@@ -279,9 +279,9 @@ impl<'s> SlipFinder<'s> {
         }
     }
 
-    fn is_operator(&self, piece: &TagPiece) -> bool {
-        ["and", "or", "not", "in", "is", "if", "elif", "elseif"]
-            .contains(&self.lowercase_word(Some(piece)).unwrap_or_default().as_str())
+    fn is_keyword(&self, piece: &TagPiece) -> bool {
+        const KEYWORDS: [&str; 8] = ["and", "or", "not", "in", "is", "if", "elif", "elseif"];
+        self.lowercase_word(Some(piece)).is_some_and(|word| KEYWORDS.contains(&word.as_str()))
     }
 
     /// Corrects an operator that is a word. Returns the number of pieces in the operator.

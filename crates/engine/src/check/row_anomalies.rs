@@ -88,11 +88,11 @@ pub enum RowAnomaly {
     InsecureLink,
     /// The cell is a code after an apostrophe.
     Apostrophe,
-    /// The message shows that a value is missing.
+    /// The greeting has a gap, because a value is missing.
     EmptyGreeting,
     /// The cell means no, but a condition treats it as true.
     TakenForTrue,
-    /// The cell contains a list, but a loop goes over its letters.
+    /// The cell contains a list, but a loop iterates over its characters.
     LoopedList,
     /// The cell nearly equals the text of the comparison with this index.
     NearMatch(usize),

@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn known_status_is_proof_unless_the_gateway_is_blind() {
+    fn known_status_is_proof_unless_status_answers_are_untrusted() {
         let found =
             RowChange::Found { status: "DELIVERED".into(), msg_id: Some(GatewayMessageId::Number(5)), channel: None };
         for (trust, change) in [

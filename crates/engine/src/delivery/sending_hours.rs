@@ -83,7 +83,7 @@ pub struct SendingHours {
 struct SkippedRows {
     /// The time from which the first of these rows may be sent.
     opens: Option<Timestamp>,
-    /// The time at which the window closes for the first of these rows that would be sent too late.
+    /// The earliest time at which the window closes for a row that could not be sent in time.
     closes: Option<Timestamp>,
     /// Whether the window of some of these rows never opens.
     never_opens: bool,

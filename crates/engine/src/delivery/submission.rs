@@ -299,14 +299,14 @@ fn withdrawn_reply(envelope: &Envelope) -> GatewayReply {
     GatewayReply::for_all(envelope.operations().len(), &OperationOutcome::NotSent { reason }, Signal::Go)
 }
 
-/// A wait for an answer is announced if it is longer than this.
+/// The wait for an answer after which it is reported as slow.
 const SLOW_AFTER: Duration = Duration::from_secs(10);
 
-/// Announces slow answers of a run, once for all envelopes that wait.
+/// Reports slow answers to a run. One report covers all envelopes that wait at the same time.
 pub(super) struct SlowAnswers {
     /// The maximum wait for an answer.
     at_most: Duration,
-    /// Receives the announcements of long waits.
+    /// Receives the reports.
     observer: DeliveryObserver,
     /// Whether a slow answer was announced, and no answer has come in time since.
     is_announced: AtomicBool,

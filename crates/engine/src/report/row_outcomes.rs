@@ -192,7 +192,7 @@ impl RowAttempts {
         self.earlier.iter().chain([&self.last]).map(|attempt| attempt.to_attempt(row, activities)).collect()
     }
 
-    /// Selects the latest attempt for whose envelope `has_order` returns true, or else the last attempt.
+    /// Selects the latest attempt whose envelope satisfies `has_order`, or the last attempt if there is none.
     fn select_attempt(mut self, has_order: impl Fn(u32) -> bool) -> SentAttempt {
         let index = (0..self.earlier.len())
             .filter(|index| has_order(self.earlier[*index].envelope))

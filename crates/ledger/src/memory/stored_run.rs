@@ -35,7 +35,7 @@ pub struct StoredRun {
     pub(super) consents: BTreeMap<Row, ConsentEvidence>,
     /// The leased block of each place.
     pub(super) blocks: BTreeMap<u32, Lease>,
-    /// The drawn shards since the run was sharded, in row order.
+    /// The shards drawn since the run was sharded, in row order.
     pub(super) shards: Vec<DrawnShard>,
     /// The rows of forgotten numbers.
     pub(super) forgotten: RoaringBitmap,

@@ -280,7 +280,7 @@ impl PostgresLedger {
     }
 
     /// The number of replicas, or 0 if some of them must confirm each commit.
-    pub(super) async fn count_replicas(&self) -> Result<u64, LedgerError> {
+    pub(super) async fn count_unconfirmed_replicas(&self) -> Result<u64, LedgerError> {
         read_ledger!(self, count_unconfirmed_replicas)
     }
 

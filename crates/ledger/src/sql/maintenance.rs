@@ -38,7 +38,7 @@ impl LedgerMaintenance for Adapter {
     fn load_risks(&self) -> LedgerFuture<'_, LedgerRisks> {
         Box::pin(async move {
             let backup = read_ledger!(self, load_backup)?;
-            Ok(LedgerRisks { backup, unconfirmed_replicas: self.count_replicas().await? })
+            Ok(LedgerRisks { backup, unconfirmed_replicas: self.count_unconfirmed_replicas().await? })
         })
     }
 

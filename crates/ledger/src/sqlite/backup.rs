@@ -81,7 +81,7 @@ impl NewBackup {
         let file = self.ledger_file();
         let marked = async {
             let mut connection = connect_without_log(&file).await?;
-            // A backup of a backup keeps the time of the original backup.
+            // A restored ledger is backed up anew. A copy of a backup that was never restored keeps its time.
             sqlx::query("DELETE FROM backup WHERE restored_at IS NOT NULL").execute(&mut connection).await?;
             let statement = "INSERT INTO backup (made_at) SELECT $1 WHERE NOT EXISTS (SELECT 1 FROM backup)";
             sqlx::query(statement).bind(made_at).execute(&mut connection).await?;

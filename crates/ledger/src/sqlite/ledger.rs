@@ -176,7 +176,7 @@ impl SqliteLedger {
 
     /// Always 0: a file has no replicas.
     #[expect(clippy::unused_async, reason = "other databases query it")]
-    pub(super) async fn count_replicas(&self) -> Result<u64, LedgerError> {
+    pub(super) async fn count_unconfirmed_replicas(&self) -> Result<u64, LedgerError> {
         Ok(0)
     }
 

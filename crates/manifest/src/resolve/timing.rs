@@ -1,7 +1,5 @@
-//! The day of a campaign, its date in file names and other texts, and the keys about times.
-//!
-//! These keys are `timezone`, with advice about unknown names, `schedule`, and `window`, `until` and `per_day` of
-//! `delivery`.
+//! The day of a campaign, its date in file names and other texts, and the keys for times: `timezone`, `schedule`,
+//! and `window`, `until` and `per_day` under `delivery`.
 
 use std::ops::Range;
 use std::time::Duration;

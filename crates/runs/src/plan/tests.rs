@@ -135,8 +135,8 @@ impl ApprovalWorld {
         launch.retry(self.world.adapters.clone(), FixedConsent::yes(), interrupt, scope).await
     }
 
-    /// Plans the remaining messages, has Olha sign the plan, and returns the digest.
-    async fn sign_plan(&self, request: &RunRequest) -> String {
+    /// Plans the remaining messages, approves the plan as Olha, and returns its digest.
+    async fn create_approved_plan(&self, request: &RunRequest) -> String {
         let adapters = &self.world.adapters;
         let file = self.world.folder.path().join("sale.yaml");
         let inputs =
@@ -184,7 +184,7 @@ async fn approval_covers_only_later_messages() {
     let fixture = ApprovalWorld::new(2).await;
     expect_ended(fixture.send(RunRequest { limit: Some(2), ..RunRequest::default() }).await);
     assert_eq!(unapproved_counts(fixture.send(RunRequest::default()).await), (1, 2));
-    let digest = fixture.sign_plan(&RunRequest::default()).await;
+    let digest = fixture.create_approved_plan(&RunRequest::default()).await;
     let resumed = expect_ended(fixture.send(RunRequest { plan: Some(digest), ..RunRequest::default() }).await);
     assert_eq!(resumed.run.name(), "sale@1", "the same run is resumed");
     fixture.write_list(4);
@@ -194,7 +194,7 @@ async fn approval_covers_only_later_messages() {
 #[tokio::test]
 async fn approved_messages_do_not_count_towards_the_limit() {
     let fixture = ApprovalWorld::new(2).await;
-    let digest = fixture.sign_plan(&RunRequest::default()).await;
+    let digest = fixture.create_approved_plan(&RunRequest::default()).await;
     expect_ended(fixture.send(RunRequest { plan: Some(digest), ..RunRequest::default() }).await);
     fixture.write_list(5);
     expect_ended(fixture.send(RunRequest::default()).await);

@@ -1,4 +1,4 @@
-//! HTTP around the platform: the port, connections, and requests and answers as bytes.
+//! HTTP server of the sandbox: listening, connections, and raw requests and responses.
 //!
 //! A fault can refuse or close connections, and delay, truncate or lose answers. This module must not know what an
 //! operation is; every answer about an operation comes from the platform.

@@ -28,7 +28,7 @@ pub(in crate::connector) struct RpcRequest {
     pub(in crate::connector) method: String,
     /// The parameters.
     pub(in crate::connector) params: Map<String, Value>,
-    /// The era that determines the answer.
+    /// The protocol era of the message, which determines the format of the answer.
     pub(in crate::connector) era: ProtocolEra,
 }
 

@@ -356,33 +356,33 @@ pub(super) fn find_hidden_rows<R: Read>(events: XmlEvents<R>) -> Result<Vec<u32>
 
 const RELATIONS: &str = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
 
-/// Copies the workbook into a temporary file, with only the sheet at this index, which the copy names [`SHEET`].
+/// Writes a temporary workbook with a single sheet of this workbook. Its name in the copy is [`SHEET`].
 pub(super) fn copy_sheet<S: Read + Seek>(
     archive: &mut WorkbookArchive<'_, S>,
     parts: &WorkbookParts,
-    chosen: usize,
+    sheet_index: usize,
     formats: &CellFormats,
 ) -> Result<File, WorkbookError> {
-    let mut copy = ZipWriter::new(BufWriter::new(tempfile::tempfile()?));
+    let mut writer = ZipWriter::new(BufWriter::new(tempfile::tempfile()?));
     for (part, text) in [
         ("_rels/.rels", relationships_xml("officeDocument", "xl/workbook.xml")),
         ("xl/_rels/workbook.xml.rels", relationships_xml("worksheet", "sheet.xml")),
         ("xl/workbook.xml", workbook_xml(parts.is_1904)),
         ("xl/styles.xml", styles_xml(formats)),
     ] {
-        copy.start_file(part, SimpleFileOptions::default().compression_method(CompressionMethod::Stored))?;
-        copy.write_all(text.as_bytes())?;
+        writer.start_file(part, SimpleFileOptions::default().compression_method(CompressionMethod::Stored))?;
+        writer.write_all(text.as_bytes())?;
     }
     for (from, to) in
-        [(&parts.sheets[chosen].part, "xl/sheet.xml"), (&parts.shared_strings_part(), "xl/sharedStrings.xml")]
+        [(&parts.sheets[sheet_index].part, "xl/sheet.xml"), (&parts.shared_strings_part(), "xl/sharedStrings.xml")]
     {
         if let Some(part) = archive.open_part(from)? {
-            copy.raw_copy_file_rename(part, to)?;
+            writer.raw_copy_file_rename(part, to)?;
         }
     }
-    let mut copy = copy.finish()?.into_inner().map_err(std::io::IntoInnerError::into_error)?;
-    copy.seek(SeekFrom::Start(0))?;
-    Ok(copy)
+    let mut file = writer.finish()?.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+    file.seek(SeekFrom::Start(0))?;
+    Ok(file)
 }
 
 /// The name of the sheet in the copy.

@@ -33,8 +33,8 @@ pub(super) struct PhraseTable {
     pub(super) neutral: &'static [&'static str],
     /// Phrases that turn a question into a request.
     pub(super) requests: &'static [&'static str],
-    /// Words that can occur anywhere: politeness, anger, emphasis.
-    pub(super) polite: &'static str,
+    /// Filler words that can occur anywhere: polite, angry or emphatic.
+    pub(super) filler: &'static str,
     /// Words about the person, the sender and the messages, which can accompany clear opt-outs.
     pub(super) about: &'static str,
     /// Phrases that look like an opt-out but are not.
@@ -85,7 +85,7 @@ pub(super) struct Grammar {
     requests: Vec<Phrase>,
     exceptions: Vec<Phrase>,
     review: Vec<Phrase>,
-    polite: FxHashSet<WordId>,
+    filler: FxHashSet<WordId>,
     about: FxHashSet<WordId>,
     /// Opt-outs of one word.
     commands: FxHashSet<String>,
@@ -104,7 +104,7 @@ impl Grammar {
         let mut words = WordTable::default();
         let (mut phrases, mut marketing, mut alone) = (Vec::new(), Vec::new(), Vec::new());
         let (mut neutral, mut requests, mut exceptions, mut review) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let (mut polite, mut about) = (FxHashSet::default(), FxHashSet::default());
+        let (mut filler, mut about) = (FxHashSet::default(), FxHashSet::default());
         for language in languages {
             let mut add = |to: &mut Vec<Phrase>, texts: &[&str]| {
                 to.extend(texts.iter().map(|text| words.parse_phrase(text, language.classes)));
@@ -116,7 +116,7 @@ impl Grammar {
             add(&mut requests, language.requests);
             add(&mut exceptions, language.exceptions);
             add(&mut review, language.review);
-            polite.extend(language.polite.split_whitespace().map(|word| words.intern_word(word)));
+            filler.extend(language.filler.split_whitespace().map(|word| words.intern_word(word)));
             about.extend(language.about.split_whitespace().map(|word| words.intern_word(word)));
         }
         let clear_end = phrases.len();
@@ -147,7 +147,7 @@ impl Grammar {
             requests,
             exceptions,
             review,
-            polite,
+            filler,
             about,
             commands,
             misspelt,
@@ -272,7 +272,7 @@ impl Grammar {
     /// Whether a word can be ignored next to or within a phrase. With `skip_about`, this includes words about the
     /// person, the sender and the messages.
     fn is_skipped(&self, word: WordId, skip_about: bool) -> bool {
-        word == BREAK || self.polite.contains(&word) || skip_about && self.about.contains(&word)
+        word == BREAK || self.filler.contains(&word) || skip_about && self.about.contains(&word)
     }
 }
 

@@ -126,7 +126,7 @@ pub(super) static ENGLISH: PhraseTable = PhraseTable {
         "SICK OF",
     ],
     requests: &["CAN YOU", "COULD YOU", "WILL YOU", "WOULD YOU", "CAN U", "COULD U"],
-    polite: "PLEASE PLS PLZ PLEAS KINDLY THANKS THX TY CHEERS NOW ALREADY JUST HEY HI HELLO OK OKAY OH OMG WTF JESUS CHRIST GOD \
+    filler: "PLEASE PLS PLZ PLEAS KINDLY THANKS THX TY CHEERS NOW ALREADY JUST HEY HI HELLO OK OKAY OH OMG WTF JESUS CHRIST GOD \
              IMMEDIATELY ASAP SORRY FUCKING FUCK FREAKING DAMN BLOODY AGAIN ANYMORE MORE ANY ELSE EVER SIR GUYS DEAR AND ENOUGH \
              YEAH STUPID IDIOTS ANNOYING REALLY ⛔ 🚫 ✋ 🔕 ❌ 🙅",
     about: "I ME MY US OUR YOUR YOU U THE A AN TO FROM OF WITH ALL EVERYTHING NUMBER PHONE CELL LIST LISTS SYSTEM DATABASE MAILING CONTACTS \
@@ -328,7 +328,7 @@ pub(super) static UKRAINIAN_RUSSIAN: PhraseTable = PhraseTable {
         "ЯК ЖЕ",
     ],
     requests: &["МОЖЕТЕ"],
-    polite: "БУДЬ ЛАСКА БУДЬЛАСКА ПРОШУ ДЯКУЮ СПАСИБІ ПЛЗ ПЛІЗ ПЖ ПОЖ ВЖЕ УЖЕ ТА НУ І ТЕРМІНОВО НЕГАЙНО БІЛЬШЕ НІКОЛИ ЗОВСІМ ВЗАГАЛІ Я ВИ \
+    filler: "БУДЬ ЛАСКА БУДЬЛАСКА ПРОШУ ДЯКУЮ СПАСИБІ ПЛЗ ПЛІЗ ПЖ ПОЖ ВЖЕ УЖЕ ТА НУ І ТЕРМІНОВО НЕГАЙНО БІЛЬШЕ НІКОЛИ ЗОВСІМ ВЗАГАЛІ Я ВИ \
              ДОСИТЬ ГОДІ ЗАДОВБАЛИ ЗАДОВБАВ ЗАДОВБАЛО ДОСТАЛИ НАБРИДЛИ НАБРИДЛО ЗАЇБАЛИ БЛІН БЛЯ БЛЯТЬ НАХУЙ НАХРЕН КУРВА ДОБРИЙ ДОБРЫЙ ДЕНЬ \
              ВІТАЮ \
              ПОЖАЛУЙСТА ПОЖАЛУСТА ПЛИЗ СПАСИБО УЖ ДА И СРОЧНО НЕМЕДЛЕННО БОЛЬШЕ НИКОГДА СОВСЕМ ВООБЩЕ ВЫ ХВАТИТ ЗАДОЛБАЛИ ЗАДОЛБАЛ \
@@ -455,7 +455,7 @@ pub(super) static EUROPE: PhraseTable = PhraseTable {
     marketing_words: &["CANCELLA", "CANCELAR", "CANCELA"],
     neutral: &["POR FAVOR", "PER FAVORE", "VĂ ROG", "S IL VOUS PLAÎT", "SIL VOUS PLAÎT"],
     requests: &[],
-    polite: "MERCI SVP STP BITTE DANKE GRAZIE GRACIAS OBRIGADO OBRIGADA PROSZĘ DZIĘKUJĘ PROSÍM DĚKUJI ĎAKUJEM KÖSZÖNÖM KÉREM KIITOS \
+    filler: "MERCI SVP STP BITTE DANKE GRAZIE GRACIAS OBRIGADO OBRIGADA PROSZĘ DZIĘKUJĘ PROSÍM DĚKUJI ĎAKUJEM KÖSZÖNÖM KÉREM KIITOS \
              TACK TAK PALUN AITÄH MULȚUMESC AUB ALSTUBLIEFT HVALA MOLIM PALDIES AČIŪ МОЛЯ ΠΑΡΑΚΑΛΩ",
     about: "MOI MIG MNIE MĚ MA MĂ MI ME LISTY",
     exceptions: &[],

@@ -225,8 +225,8 @@ const STEPS: [(i64, i64, Unit); 17] = [
 ];
 /// The maximum number of marks whose labels do not overlap on a small screen.
 const MAX_MARKS: i64 = 5;
-/// The number of marks after which an axis ends, in case the steps on the clock are shorter than expected.
-const MARK_LIMIT: usize = 12;
+/// A safety limit for the number of ticks, in case a clock change makes the steps shorter than expected.
+const TICK_SAFETY_LIMIT: usize = 12;
 
 /// The ticks at round local times between two moments.
 pub(super) fn time_ticks(from: Timestamp, to: Timestamp, zone: &TimeZone) -> Vec<Tick> {
@@ -242,7 +242,7 @@ pub(super) fn time_ticks(from: Timestamp, to: Timestamp, zone: &TimeZone) -> Vec
         "%H:%M"
     };
     let (mut marks, mut next) = (Vec::new(), round_down_to_step(from.to_zoned(zone.clone()), count, unit));
-    while let Some(mark) = next.filter(|mark| mark.timestamp() <= to && marks.len() < MARK_LIMIT) {
+    while let Some(mark) = next.filter(|mark| mark.timestamp() <= to && marks.len() < TICK_SAFETY_LIMIT) {
         let after = mark.timestamp().as_second() - from.as_second();
         if after >= 0 {
             let at = Length::from_share(u64::try_from(after).unwrap_or_default(), u64::try_from(seconds).unwrap_or(1));
