@@ -5,7 +5,7 @@
 //! webhook. No message is delivered during the benchmark, so the sandbox still holds all of them when its memory is
 //! measured.
 //!
-//! `cargo bench --bench sandbox -- MESSAGES` sends another number. Linux only: the figures come from /proc.
+//! `cargo bench --bench sandbox -- MESSAGES` sends this many messages instead. Linux only: the figures come from /proc.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 

@@ -1,4 +1,4 @@
-//! Editions that contain the date, with unfinished runs from the day before, and rehearsals.
+//! Editions that contain the date: unfinished runs from the day before, and rehearsals.
 
 use serde_json::json;
 

@@ -115,7 +115,7 @@ pub struct OptOut {
     pub scope: OptOutScope,
     /// The gateways that the opt-out applies to.
     pub reach: OptOutReach,
-    /// The reason, as text.
+    /// Why the number was added, in words.
     pub reason: Arc<str>,
     /// The source: a person, a file or a reply.
     pub source: Arc<str>,

@@ -91,7 +91,7 @@ pub enum RunEvent {
     },
     /// Messages were sent that the ledger does not contain, so its data might be wrong.
     Contradicted(LossSign),
-    /// A list is fetched from its source.
+    /// A list is being fetched from its source.
     Fetching {
         /// The source, in words.
         what: String,

@@ -187,14 +187,15 @@ pub(super) fn find_wrong_column(sample: &Chunk, headers: &[String]) -> Option<Wr
     })
 }
 
-/// The first problem with the first cells of a column. `None` if all of these cells are phone numbers.
+/// Describes the first sampled cell of a column that is not a phone number, and counts the cells with this problem.
+/// `None` if all sampled cells are phone numbers.
 fn find_column_problem(sample: &Chunk, headers: &[String], column: usize) -> Option<WrongColumn> {
     let filled = sample.iter().map(|record| record.fields.get(column)).filter(|cell| !cell.trim().is_empty());
     let cells: Vec<&str> = filled.take(MAX_CELLS).collect();
-    let (first, problem) = cells.iter().find_map(|cell| Some((*cell, parse_phone_number(cell, None).err()?)))?;
-    let same_problem = cells.iter().filter(|cell| parse_phone_number(cell, None) == Err(problem)).count();
-    let example = (problem == PhoneProblem::Rounded).then(|| first.trim().to_owned());
-    Some(WrongColumn { header: headers[column].clone(), problem, cells: same_problem, filled: cells.len(), example })
+    let (bad_cell, problem) = cells.iter().find_map(|cell| Some((*cell, parse_phone_number(cell, None).err()?)))?;
+    let affected = cells.iter().filter(|cell| parse_phone_number(cell, None) == Err(problem)).count();
+    let example = (problem == PhoneProblem::Rounded).then(|| bad_cell.trim().to_owned());
+    Some(WrongColumn { header: headers[column].clone(), problem, cells: affected, filled: cells.len(), example })
 }
 
 /// Ranks a phone column: headers for mobile numbers come first, then headers for phone numbers, then columns with the

@@ -454,9 +454,9 @@ fn explain_character(text: &str, character: char) -> PhoneProblem {
 fn has_words_before_number(text: &str) -> bool {
     let Some(number) = text.find(|character| digit_value(character).is_some()) else { return false };
     let before = &text[..number];
-    let separates = |character: char| character.is_whitespace() || matches!(character, '<' | ':');
-    let has_words = before.rfind(char::is_alphabetic).is_some_and(|last| before[last..].contains(separates));
-    has_words && text.split(char::is_alphabetic).any(|words| count_digits(words) > MIN_DIGITS + 1)
+    let is_separator = |character: char| character.is_whitespace() || matches!(character, '<' | ':');
+    let has_words = before.rfind(char::is_alphabetic).is_some_and(|last| before[last..].contains(is_separator));
+    has_words && text.split(char::is_alphabetic).any(|part| count_digits(part) > MIN_DIGITS + 1)
 }
 
 /// Whether the text is a number in scientific notation, such as `3.80501E+11`.

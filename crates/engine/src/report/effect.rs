@@ -547,7 +547,7 @@ mod purchases_tests {
     }
 
     #[test]
-    fn date_without_a_time_counts_on_the_day_of_the_message() {
+    fn purchase_counts_from_the_send_time_to_the_end_of_the_window() {
         let sent: Timestamp = "2026-12-01T08:00:00Z".parse().unwrap();
         let week = SignedDuration::from_hours(7 * 24);
         for (cell, counts) in [

@@ -52,7 +52,7 @@ fn request(operations: &[Value]) -> Vec<u8> {
 /// A kept-alive connection.
 struct TestConnection(TcpStream);
 
-/// An answer, as far as it was received.
+/// An HTTP answer. Its body can be incomplete.
 struct HttpAnswer {
     head: String,
     body: Vec<u8>,

@@ -91,7 +91,7 @@ pub(super) fn describe_first_few(rows: &RoaringBitmap) -> String {
 /// Describes rows as the subject of a sentence, naming the first few: `rows 3 and 5 are`.
 pub(super) fn describe_named_rows(rows: &RoaringBitmap) -> String {
     let listed_rows: Vec<String> = rows.iter().take(MAX_LISTED_ROWS).map(|row| row.to_string()).collect();
-    format_subject(&listed_rows, rows.len() - listed_rows.len() as u64)
+    format_subject_and_verb(&listed_rows, rows.len() - listed_rows.len() as u64)
 }
 
 /// Creates a finding for each reason until the limit of named rows is reached, and one for the remaining rows.
@@ -109,7 +109,7 @@ pub(super) fn reason_findings(rule: &'static Rule, description: &str, reasons: &
         }
         let listed_rows: Vec<String> = rows.iter().take(take).map(|row| row.to_string()).collect();
         listed += listed_rows.len();
-        let subject = format_subject(&listed_rows, rows.len() - listed_rows.len() as u64);
+        let subject = format_subject_and_verb(&listed_rows, rows.len() - listed_rows.len() as u64);
         findings.push(Finding::new(rule, format!("{subject} {description}: {reason}")));
     }
     match rest {
@@ -126,8 +126,8 @@ pub(super) fn reason_findings(rule: &'static Rule, description: &str, reasons: &
     findings
 }
 
-/// Formats the named rows and the number of further rows, as the subject of a sentence.
-fn format_subject(listed_rows: &[String], more: u64) -> String {
+/// Formats the named rows and the number of further rows as the start of a sentence: `rows 3 and 5 are`.
+fn format_subject_and_verb(listed_rows: &[String], more: u64) -> String {
     match (listed_rows, more) {
         ([row], 0) => format!("row {row} is"),
         ([first @ .., last], 0) => format!("rows {} and {last} are", first.join(", ")),
