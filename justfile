@@ -40,7 +40,7 @@ kill:
 mistakes:
     cargo test --test stories mistakes -- --ignored --nocapture
 
-# Search for inputs that break the readers of foreign input, for so many seconds each
+# Search for inputs that break the parsers of untrusted input, for so many seconds each
 fuzz SECONDS='600' *TARGETS:
     fuzz/run.py {{SECONDS}} {{TARGETS}}
 

@@ -393,7 +393,7 @@ fn count_event(event: &ScheduleEvent, metrics: &Metrics) {
                 SkipReason::NoList(_)
                 | SkipReason::Unapproved
                 | SkipReason::Withdrawn
-                | SkipReason::NobodyLeft
+                | SkipReason::NoRecipientsLeft
                 | SkipReason::Damaged(_)
                 | SkipReason::Refused(_) => OccurrenceResult::Refused,
             });

@@ -375,7 +375,7 @@ fn describe_change(change: &RowChange) -> String {
         RowChange::AssumedSent { by, why: reason } => format!("marked as sent{}{}", decided(by), because(reason)),
         RowChange::NotSent { by, why: reason } => format!("marked as not sent{}{}", decided(by), because(reason)),
         RowChange::SendAgain { by, why: reason } => format!("resend requested{}{}", decided(by), because(reason)),
-        RowChange::Retry { by, order: _ } => format!("retry as a new message requested{}", decided(by)),
+        RowChange::Retry { by, order: _ } => format!("retry requested{}", decided(by)),
     }
 }
 

@@ -20,7 +20,7 @@ use std::sync::LazyLock;
 
 use campaign_core::finding::{Finding, render_findings};
 
-/// A reader of foreign input.
+/// A parser of untrusted input.
 pub(crate) struct FuzzTarget {
     /// Its name, and that of its folder in `fuzz/corpus`.
     pub(crate) name: &'static str,

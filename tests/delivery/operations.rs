@@ -1,4 +1,4 @@
-//! Operations that a campaign can send (gateway contract 4.3).
+//! Operations that a campaign can send (contract 4.3).
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! HTTP requests to the gateway, byte by byte (gateway contract 2.1, 4.1, 4.2, 5).
+//! HTTP requests to the gateway, byte by byte (contract 2.1, 4.1, 4.2, 5).
 
 use serde_json::Value;
 

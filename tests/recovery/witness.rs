@@ -179,7 +179,7 @@ impl Reachable for Witness {
 
 impl Memory {
     /// Accepts or rejects the messages of a request. The synchronous answer repeats their identifiers. The asynchronous
-    /// answer contains only the identifier of the request (gateway contract 4.1 and 4.2).
+    /// answer contains only the identifier of the request (contract 4.1 and 4.2).
     fn accept(&mut self, request: &Request) -> Value {
         if let Some(observer) = &mut self.observer {
             observer(request.phones());
@@ -217,7 +217,7 @@ impl Memory {
         json!({ "success": true, "data": { "id": id, "msg_id": msg_id(&id.to_string()), "parts": 1 } })
     }
 
-    /// The status of a message (gateway contract 2.5).
+    /// The status of a message (contract 2.5).
     fn status(&self, query: &Value) -> Value {
         match query["id"].as_u64().filter(|id| self.ids.contains(id)) {
             Some(id) => json!({ "success": true, "data": { "id": id.to_string(), "msg_id": msg_id(&id.to_string()),

@@ -1,4 +1,4 @@
-//! Errors of the sandbox (gateway contract 7).
+//! Errors of the sandbox (contract 7).
 
 use campaign_core::domain::Channel;
 use campaign_sandbox::{AccountSettings, FaultEffect, Scenario, ScenarioCondition, ScenarioFault, SenderStatus};

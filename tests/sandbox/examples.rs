@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// The values allowed for `type` (gateway contract 2.1).
+/// The values allowed for `type` (contract 2.1).
 pub(super) const TYPES: [&str; 20] = [
     "balance",
     "call/otp",

@@ -11,11 +11,11 @@ use tokio::runtime::Runtime;
 
 use crate::support::{KEY, until};
 
-/// The path of the synchronous endpoint (gateway contract 4.1).
+/// The path of the synchronous endpoint (contract 4.1).
 pub(super) const SYNC: &str = "/api/json.php";
-/// The path of the asynchronous endpoint (gateway contract 4.2).
+/// The path of the asynchronous endpoint (contract 4.2).
 pub(super) const ASYNC: &str = "/v1/json";
-/// The required header of every request (gateway contract 4.1).
+/// The required header of every request (contract 4.1).
 pub(super) const JSON: &str = "Content-Type: application/json";
 
 /// A running sandbox, which is stopped on drop.
@@ -69,7 +69,7 @@ impl TestSandbox {
         post(&self.sandbox.base_url(), path, headers, body)
     }
 
-    /// The answer to an envelope. Its HTTP status must be 200 (gateway contract 7).
+    /// The answer to an envelope. Its HTTP status must be 200 (contract 7).
     pub(super) fn envelope(&self, path: &str, envelope: &Value) -> Value {
         let answer = self.post(path, &[JSON], envelope.to_string().as_bytes());
         assert_eq!(answer.status, 200, "{answer:?}");
@@ -159,7 +159,7 @@ pub(super) fn millionths(amount: &Value) -> i64 {
     (amount * 1e6).round() as i64
 }
 
-/// An envelope of these operations (gateway contract 2.1).
+/// An envelope of these operations (contract 2.1).
 pub(super) fn envelope(operations: &[Value]) -> Value {
     json!({ "auth": KEY, "data": operations })
 }

@@ -1,4 +1,4 @@
-//! Fuzz test: the sandbox answers all mutated requests (gateway contract 4.1 and 7).
+//! Fuzz test: the sandbox answers all mutated requests (contract 4.1 and 7).
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};

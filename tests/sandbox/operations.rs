@@ -1,4 +1,4 @@
-//! Required fields of operations, and charges of a pipeline (gateway contract 4.3).
+//! Required fields of operations, and charges of a pipeline (contract 4.3).
 
 use campaign_core::domain::{Amount, Channel, Status};
 use campaign_manifest::Percentage;

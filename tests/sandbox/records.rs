@@ -1,4 +1,4 @@
-//! Records in the answers of the sandbox (gateway contract 2.2 and 2.5).
+//! Records in the answers of the sandbox (contract 2.2 and 2.5).
 
 use campaign_sandbox::{AccountSettings, Scenario, SenderStatus};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Delivery-status webhooks of the sandbox (gateway contract 2.4 and 6).
+//! Delivery-status webhooks of the sandbox (contract 2.4 and 6).
 
 use std::time::Duration;
 

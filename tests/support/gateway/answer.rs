@@ -55,7 +55,7 @@ impl Answer {
         })
     }
 
-    /// Rejects the envelope with this error (gateway contract 7).
+    /// Rejects the envelope with this error (contract 7).
     pub(crate) fn rejection(error: &str) -> Self {
         Self::json(json!({ "success": false, "error": error }))
     }
@@ -93,7 +93,7 @@ impl Answer {
     }
 }
 
-/// The item of an accepted operation (gateway contract 2.2 and 4.3).
+/// The item of an accepted operation (contract 2.2 and 4.3).
 pub(crate) fn accepted(operation: &Value) -> Value {
     static MSG_ID: AtomicU64 = AtomicU64::new(70_000_000);
     let msg_id = MSG_ID.fetch_add(1, Ordering::Relaxed);
@@ -107,7 +107,7 @@ pub(crate) fn accepted(operation: &Value) -> Value {
     json!({ "success": true, "data": data })
 }
 
-/// The item of a rejected operation (gateway contract 7).
+/// The item of a rejected operation (contract 7).
 pub(crate) fn rejected(operation: &Value, error: &str) -> Value {
     json!({ "success": false, "error": error, "data": { "id": operation["id"] } })
 }
@@ -116,12 +116,12 @@ fn envelope(items: Vec<Value>) -> Value {
     json!({ "success": true, "data": items })
 }
 
-/// The answer to an envelope with an unknown key (gateway contract 7).
+/// The answer to an envelope with an unknown key (contract 7).
 pub(crate) fn denied() -> Value {
     json!({ "success": false, "error": "Access denied" })
 }
 
-/// The answer to an accepted envelope, by endpoint (gateway contract 4.1 and 4.2).
+/// The answer to an accepted envelope, by endpoint (contract 4.1 and 4.2).
 pub(crate) fn accepted_envelope(request: &Request) -> Value {
     match request.path() {
         "/v1/json" => json!({ "success": true, "request_id": "cf-ray-8d5e2f-KBP" }),

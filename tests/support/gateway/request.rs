@@ -48,7 +48,7 @@ impl Request {
         self.line.split(' ').nth(1).unwrap_or_default()
     }
 
-    /// The body as JSON (gateway contract 2.1), or null if it is not valid JSON.
+    /// The body as JSON (contract 2.1), or null if it is not valid JSON.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or(Value::Null)
     }

@@ -90,7 +90,7 @@ fn group_messages(
     let zone_groups = zones.clocks.iter().map(|(clocks, rows)| {
         let messages = remaining.min(*rows);
         remaining -= messages;
-        let windows = campaign.windows_for_recipient(profile, clocks.country, clocks.cell.as_deref());
+        let windows = campaign.windows_for_recipient(profile, clocks.phone_zone, clocks.cell_zone.as_deref());
         MessageGroup { windows, messages }
     });
     let groups: Vec<MessageGroup> = zone_groups.filter(|group| group.messages > 0).collect();
@@ -247,9 +247,9 @@ pub struct RecipientZones {
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RowClocks {
     /// The zone that its number indicates, if any.
-    pub country: Option<&'static str>,
+    pub phone_zone: Option<&'static str>,
     /// The zone in its cell.
-    pub cell: Option<String>,
+    pub cell_zone: Option<String>,
 }
 
 /// The zone in a cell.
@@ -265,7 +265,7 @@ impl RecipientZones {
     /// Counts a row under its two time zones: that of its phone number, and that in its cell.
     pub(super) fn count_row(&mut self, phone_zone: Option<&'static str>, cell: Option<&str>) {
         let cell_zone = cell.and_then(|cell| self.valid_zones.get(cell)).map(|zone| zone.name.clone());
-        *self.clocks.entry(RowClocks { country: phone_zone, cell: cell_zone }).or_default() += 1;
+        *self.clocks.entry(RowClocks { phone_zone, cell_zone }).or_default() += 1;
     }
 
     /// Records a row's cell, and whether its time zone is unknown or inverted.

@@ -340,7 +340,7 @@ impl LedgerContents {
 
     pub fn skip_rows(&mut self, lease: Lease, rows: &[Row], reason: &str) -> Result<Ownership, LedgerError> {
         let stored = self.stored_run_mut(lease.run)?;
-        let may_skip = stored.run.may_send_drawn_rows() && stored.has_all_rows(lease.epoch, rows);
+        let may_skip = stored.run.may_send_drawn_rows() && stored.are_all_rows_leased(lease.epoch, rows);
         if !stored.run.is_leased(lease) && !may_skip {
             return Ok(Ownership::Lost);
         }
@@ -369,7 +369,7 @@ impl LedgerContents {
     ) -> Result<Ownership, LedgerError> {
         let stored = self.stored_run_mut(lease.run)?;
         let rows: Vec<Row> = events.iter().map(|event| event.row).collect();
-        if !stored.run.is_leased(lease) && !stored.has_all_rows(lease.epoch, &rows) {
+        if !stored.run.is_leased(lease) && !stored.are_all_rows_leased(lease.epoch, &rows) {
             return Ok(Ownership::Lost);
         }
         stored.record_events(timestamp_from_micros(now)?, events);

@@ -30,7 +30,7 @@ impl StoredRun {
     }
 
     /// Whether there are rows, and the holder of a fencing token has shards with all of them.
-    pub(super) fn has_all_rows(&self, epoch: Epoch, rows: &[Row]) -> bool {
+    pub(super) fn are_all_rows_leased(&self, epoch: Epoch, rows: &[Row]) -> bool {
         let has_shard = |row: &Row| self.has_shard_with_rows(epoch, RowSpan { first: *row, last: *row });
         !rows.is_empty() && rows.iter().all(has_shard)
     }

@@ -433,7 +433,7 @@ impl DaemonState {
         }
         let reason = match outcome {
             Ok(RunOutcome::Ended(ended)) => return self.report_ended_run(active, occurrence, ended).await,
-            Ok(RunOutcome::NothingLeft(_)) => SkipReason::NobodyLeft,
+            Ok(RunOutcome::NothingLeft(_)) => SkipReason::NoRecipientsLeft,
             // After an interruption, the next daemon resumes the run, or starts it unless it is too late. If the
             // occurrence is already recorded, another daemon started it.
             Err(Error::Interrupted { .. } | Error::Busy { .. } | Error::Schedule(ScheduleRefusal::Recorded { .. })) => {

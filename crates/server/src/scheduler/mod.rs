@@ -133,7 +133,7 @@ pub enum SkipReason {
     /// A ledger record that the occurrence needs is damaged, as described.
     Damaged(String),
     /// No recipients were left.
-    NobodyLeft,
+    NoRecipientsLeft,
     /// The run was refused, for this reason.
     Refused(SkipRecord),
 }
@@ -155,7 +155,7 @@ impl SkipReason {
                 };
             }
             Self::Damaged(problem) => &format!("the ledger is damaged: {problem}"),
-            Self::NobodyLeft => "no recipients were left",
+            Self::NoRecipientsLeft => "no recipients were left",
             Self::Refused(record) => return record.clone(),
         };
         SkipRecord::new(reason, &[])

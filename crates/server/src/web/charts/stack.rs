@@ -155,7 +155,7 @@ fn draw_outline(bottoms: &[u64], tops: &[u64], y: impl Fn(u64) -> u32) -> String
     path
 }
 
-/// A mark of an axis.
+/// A labelled position on an axis.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Tick {
     /// The distance from the start.
@@ -203,7 +203,7 @@ fn round_step(min: u64) -> u64 {
     }
 }
 
-/// Steps between marks: the approximate length in seconds, and the exact step on the clock as a count of a unit.
+/// Steps between ticks: the approximate length in seconds, and the exact step on the clock as a count of a unit.
 const STEPS: [(i64, i64, Unit); 17] = [
     (1, 1, Unit::Second),
     (5, 5, Unit::Second),
@@ -223,15 +223,15 @@ const STEPS: [(i64, i64, Unit); 17] = [
     (2_592_000, 30, Unit::Day),
     (31_536_000, 365, Unit::Day),
 ];
-/// The maximum number of marks whose labels do not overlap on a small screen.
-const MAX_MARKS: i64 = 5;
+/// The maximum number of ticks whose labels do not overlap on a small screen.
+const MAX_TICKS: i64 = 5;
 /// A safety limit for the number of ticks, in case a clock change makes the steps shorter than expected.
 const TICK_SAFETY_LIMIT: usize = 12;
 
 /// The ticks at round local times between two moments.
 pub(super) fn time_ticks(from: Timestamp, to: Timestamp, zone: &TimeZone) -> Vec<Tick> {
     let seconds = to.as_second().saturating_sub(from.as_second()).max(1);
-    let fitting = STEPS.into_iter().find(|(step, ..)| seconds / step < MAX_MARKS);
+    let fitting = STEPS.into_iter().find(|(step, ..)| seconds / step < MAX_TICKS);
     let Some((_, count, unit)) = fitting else { return Vec::new() };
     let whole_days = unit == Unit::Day;
     let format = if whole_days {
@@ -241,16 +241,16 @@ pub(super) fn time_ticks(from: Timestamp, to: Timestamp, zone: &TimeZone) -> Vec
     } else {
         "%H:%M"
     };
-    let (mut marks, mut next) = (Vec::new(), round_down_to_step(from.to_zoned(zone.clone()), count, unit));
-    while let Some(mark) = next.filter(|mark| mark.timestamp() <= to && marks.len() < TICK_SAFETY_LIMIT) {
+    let (mut ticks, mut next) = (Vec::new(), round_down_to_step(from.to_zoned(zone.clone()), count, unit));
+    while let Some(mark) = next.filter(|mark| mark.timestamp() <= to && ticks.len() < TICK_SAFETY_LIMIT) {
         let after = mark.timestamp().as_second() - from.as_second();
         if after >= 0 {
             let at = Length::from_share(u64::try_from(after).unwrap_or_default(), u64::try_from(seconds).unwrap_or(1));
-            marks.push(Tick::new(at, mark.strftime(format).to_string()));
+            ticks.push(Tick::new(at, mark.strftime(format).to_string()));
         }
         next = mark.checked_add(step_span(count, unit)).ok().filter(|later| later.timestamp() > mark.timestamp());
     }
-    marks
+    ticks
 }
 
 /// Rounds a time down to a multiple of the step; for days, to midnight.
@@ -341,23 +341,23 @@ mod axis_tests {
             from in 0..4_000_000_000_i64, seconds in prop_oneof![0..1_000_i64, 0..100_000_000_i64],
         ) {
             let [from, to] = [from, from + seconds].map(|second| Timestamp::from_second(second).unwrap());
-            let marks = time_ticks(from, to, &TimeZone::get("Europe/Kyiv").unwrap());
-            prop_assert!(marks.len() <= 8, "{marks:?}");
-            prop_assert!(marks.iter().all(|mark| mark.at <= Length(1_000)));
-            prop_assert!(marks.windows(2).all(|pair| pair[0].at <= pair[1].at));
+            let ticks = time_ticks(from, to, &TimeZone::get("Europe/Kyiv").unwrap());
+            prop_assert!(ticks.len() <= 8, "{ticks:?}");
+            prop_assert!(ticks.iter().all(|tick| tick.at <= Length(1_000)));
+            prop_assert!(ticks.windows(2).all(|pair| pair[0].at <= pair[1].at));
         }
     }
 
     #[test]
     fn ticks_follow_the_time_zone_across_clock_changes() {
         let kyiv = TimeZone::get("Europe/Kyiv").unwrap();
-        let marks = |from: &str, to: &str| -> Vec<String> {
-            time_ticks(from.parse().unwrap(), to.parse().unwrap(), &kyiv).into_iter().map(|mark| mark.label).collect()
+        let ticks = |from: &str, to: &str| -> Vec<String> {
+            time_ticks(from.parse().unwrap(), to.parse().unwrap(), &kyiv).into_iter().map(|tick| tick.label).collect()
         };
         assert_eq!(
-            marks("2026-11-21T07:00:00Z", "2026-11-21T07:20:00Z"),
+            ticks("2026-11-21T07:00:00Z", "2026-11-21T07:20:00Z"),
             ["09:00", "09:05", "09:10", "09:15", "09:20"]
         );
-        assert_eq!(marks("2026-10-24T20:30:00Z", "2026-10-27T10:00:00Z"), ["25.10", "26.10", "27.10"]);
+        assert_eq!(ticks("2026-10-24T20:30:00Z", "2026-10-27T10:00:00Z"), ["25.10", "26.10", "27.10"]);
     }
 }
