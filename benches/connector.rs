@@ -38,7 +38,7 @@ fn main() {
     let connector = Server::start(folder.path(), "url", &["connector", "--state-dir", "state"]);
     // The first call does one-time work, which is not measured.
     Connection::open(&connector.address).call();
-    let (connector_before, sandbox_before) = (connector.cpu(), sandbox.cpu());
+    let (connector_before, sandbox_before) = (connector.cpu_time(), sandbox.cpu_time());
     let began = Instant::now() + Duration::from_millis(100);
     let due = |index: u64| began + Duration::from_micros(index * 1_000_000 / rate);
     let mut latencies: Vec<Duration> = std::thread::scope(|scope| {
@@ -66,8 +66,8 @@ fn main() {
     );
     println!(
         "  CPU per call: {:.0} µs in the connector, {:.0} µs in the sandbox",
-        micros_per_call(connector.cpu(), connector_before),
-        micros_per_call(sandbox.cpu(), sandbox_before)
+        micros_per_call(connector.cpu_time(), connector_before),
+        micros_per_call(sandbox.cpu_time(), sandbox_before)
     );
 }
 
@@ -138,8 +138,8 @@ impl Server {
     }
 
     /// User and system CPU time so far. The kernel counts in hundredths of a second.
-    fn cpu(&self) -> Duration {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).expect("/proc");
+    fn cpu_time(&self) -> Duration {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).expect("/proc/PID/stat");
         let fields: Vec<&str> = stat.rsplit(')').next().expect("fields").split_whitespace().collect();
         let ticks = |index: usize| fields[index].parse::<u64>().expect("a number of ticks");
         // The fields `utime` and `stime`, counted after the process name.

@@ -306,7 +306,7 @@ impl SendingFacts<'_> {
 
     /// Formats the number of recipients who get a message, and the reasons why the others are skipped.
     fn recipient_spans(&self) -> Vec<Span> {
-        let (survey, number) = (&self.list_survey.survey, self.rows.len());
+        let (survey, messages) = (&self.list_survey.survey, self.rows.len());
         let mut text =
             format!(" of {} in {}", format_thousands(survey.recipients), list_name(&self.inputs.campaign.recipients));
         // `check` reports why rows are invalid, so only the reasons for skipped rows are listed.
@@ -314,9 +314,9 @@ impl SendingFacts<'_> {
         let mut reasons: Vec<(u64, &str)> = skipped.map(|(_, reason, rows)| (rows.len(), reason)).collect();
         reasons.sort_by_key(|(rows, _)| std::cmp::Reverse(*rows));
         let describe = |reason| if reason == COUNTRY { "in other countries" } else { reason };
-        let (listed, others) = reasons.split_at(reasons.len().min(MAX_SKIP_REASONS));
+        let (main, others) = reasons.split_at(reasons.len().min(MAX_SKIP_REASONS));
         let mut listed: Vec<String> =
-            listed.iter().map(|(rows, reason)| format!("{} {}", format_thousands(*rows), describe(reason))).collect();
+            main.iter().map(|(rows, reason)| format!("{} {}", format_thousands(*rows), describe(reason))).collect();
         if !others.is_empty() {
             listed.push(format!("{} for other reasons", format_thousands(others.iter().map(|(rows, _)| rows).sum())));
         }
@@ -327,11 +327,11 @@ impl SendingFacts<'_> {
         if !listed.is_empty() {
             text += &format!("; {}", listed.join(" · "));
         }
-        let rest = survey.count_planned().saturating_sub(number);
+        let rest = survey.count_planned().saturating_sub(messages);
         if rest > 0 {
             text += &format!("; {} more {} planned", format_thousands(rest), choose_plural(rest, "remains", "remain"));
         }
-        vec![strong(format_thousands(number)), plain(text)]
+        vec![strong(format_thousands(messages)), plain(text)]
     }
 
     /// Estimates the minimum time that sending takes. Returns `None` if no rate applies and one day is enough.

@@ -513,7 +513,8 @@ impl Context {
         }
     }
 
-    /// Waits for a second signal, and then for a short time.
+    /// Waits for a second signal, and then gives the ledgers a short time to close. Without a second signal, this never
+    /// returns.
     async fn wait_for_second_signal(&self) {
         if let Some(mut interrupt) = self.interrupt.get().cloned()
             && interrupt.wait_for(|interrupt| matches!(interrupt, Interrupt::Immediate(_))).await.is_ok()

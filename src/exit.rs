@@ -16,7 +16,6 @@ use campaign_runs::{
 
 /// All rows were accepted, queued or skipped.
 pub(super) const SUCCESS: u8 = 0;
-/// A bug.
 pub(super) const BUG: u8 = 1;
 /// The command line or an input is invalid. The command sent nothing.
 pub(super) const INVALID: u8 = 2;
@@ -65,7 +64,6 @@ pub(super) fn exit_code_of_end(stop: Option<StopKind>, counts: &StateCounts) -> 
     }
 }
 
-/// The exit code of an error.
 fn exit_code_of_error(error: &Error) -> u8 {
     match error {
         Error::KeyRefused(_) => REFUSED_KEY,

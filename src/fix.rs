@@ -1,4 +1,4 @@
-//! `campaign check --fix`: the fixes of findings, shown as a diff and written after confirmation.
+//! `campaign check --fix`: fixes for findings, shown as a diff and written after confirmation.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -140,13 +140,13 @@ fn report_plan(context: &Context, args: &PlanArgs, inputs: &Inputs, plan: &Creat
     exit::SUCCESS
 }
 
-/// Suggests the `run` command that sends a new plan, without the `--plan` option.
+/// Suggests the `run` command that sends a new plan. The caller adds the `--plan` option.
 fn suggest_run(args: &PlanArgs, plan: &CreatedPlan, inputs: &Inputs) -> String {
     let abroad = inputs.destination.profile().map_or(0, |profile| plan.list.count_abroad(profile));
     run_command_line(&args.file, args.gateway.as_deref(), &plan.planned, inputs, abroad)
 }
 
-/// Builds the `run` command that sends the planned campaign, without the `--plan` option. For a campaign with a
+/// Builds the `run` command that sends the planned campaign. The caller adds the `--plan` option. For a campaign with a
 /// schedule, the command includes `--now` unless the plan is for a scheduled run.
 ///
 /// `abroad` counts the recipients of the edition who are outside the profile's `home` countries.

@@ -10,6 +10,7 @@ use super::context::Context;
 use super::exit;
 use super::exit::CommandFailure;
 use super::page_file::{check_page_path, open_page, write_page};
+use super::status::add_replacing_run;
 use super::text::{StyledLine, StyledText, copyable, plain};
 use campaign_engine::delivery::FrozenInputs;
 use campaign_engine::report::{RunReport, load_display_zone};
@@ -53,6 +54,7 @@ pub(super) async fn write_report(context: &Context, args: ReportArgs) -> Result<
     let name = report.view.run.name();
     if context.output.json {
         let mut object = report.to_report_json();
+        add_replacing_run(&mut object, ledger.as_ref(), &report.view.run).await;
         object["html"] = json!(out);
         object["exit"] = exit::SUCCESS.into();
         context.output.print_object(&object);

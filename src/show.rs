@@ -435,7 +435,6 @@ fn receipt_json(receipt: &Receipt) -> Value {
     })
 }
 
-/// Describes a receipt.
 fn describe_receipt(receipt: &Receipt) -> String {
     // The identifiers are in the entries of the attempt and its outcome.
     let Receipt { source, status, channel, updated, msg_id: _, request_id: _, error, digit, duration, replies } =

@@ -16,7 +16,7 @@ use campaign_engine::delivery::SingleKind;
 use campaign_engine::report::{RowPreview, parse_answer_members, preview_json, render_message_preview};
 use campaign_ledger::{CAPPED, RowState, StateCounts, StopKind};
 use campaign_manifest::{Destination, SANDBOX};
-use campaign_runs::{EndedSingle, SingleOperation, TestOrder, TestRow, load_test_message};
+use campaign_runs::{EndedOperation, SingleOperation, TestOrder, TestRow, load_test_message};
 
 pub(super) async fn send_test(context: &Context, args: TestArgs) -> Result<u8, CommandFailure> {
     let inputs = context.load_campaign(&args.file, args.gateway.as_deref())?;
@@ -130,7 +130,7 @@ fn choose_destination(context: &Context, name: Option<&str>) -> Result<Destinati
 /// The report of a single operation.
 pub(super) struct SingleReport<'a> {
     operation: SingleKind,
-    ended: &'a EndedSingle,
+    ended: &'a EndedOperation,
     pub(super) exit: u8,
     /// The gateway's answer as JSON.
     answer: Option<&'a str>,
@@ -141,7 +141,12 @@ pub(super) struct SingleReport<'a> {
 
 impl<'a> SingleReport<'a> {
     /// Builds the report about an ended operation. `repeat` is the command that repeats the operation.
-    fn for_ended_operation(context: &Context, operation: SingleKind, ended: &'a EndedSingle, repeat: String) -> Self {
+    fn for_ended_operation(
+        context: &Context,
+        operation: SingleKind,
+        ended: &'a EndedOperation,
+        repeat: String,
+    ) -> Self {
         let mut counts = StateCounts::default();
         counts.add(ended.state, 1);
         let exit = match ended.state {
@@ -158,7 +163,7 @@ impl<'a> SingleReport<'a> {
     }
 
     pub(super) fn render_text(&self) -> StyledText {
-        let EndedSingle { run, row, state, .. } = self.ended;
+        let EndedOperation { run, row, state, .. } = self.ended;
         let destination = if run.live { run.gateway.as_str() } else { "rehearsal in the built-in sandbox" };
         let mut text = StyledText::new();
         let mut heading =
@@ -178,7 +183,7 @@ impl<'a> SingleReport<'a> {
     }
 
     pub(super) fn to_json(&self) -> Value {
-        let EndedSingle { run, row, id, state, .. } = self.ended;
+        let EndedOperation { run, row, id, state, .. } = self.ended;
         // The answer to an accepted operation is always an object.
         let answer = self.answer.and_then(|answer| serde_json::from_str::<Value>(answer).ok());
         let mut object = json!({
@@ -211,7 +216,7 @@ fn accepted_identifier(outcome: Option<&OperationOutcome>) -> Option<(&'static s
 }
 
 /// Describes why the operation did not succeed, or why it was stopped. Returns `None` if it succeeded.
-fn describe_error(operation: SingleKind, ended: &EndedSingle) -> Option<String> {
+fn describe_error(operation: SingleKind, ended: &EndedOperation) -> Option<String> {
     let stop_reason = ended.stop.as_ref().map(ToString::to_string);
     let name = operation.name();
     let describe_doubt = |reason: &str| {
@@ -241,8 +246,8 @@ fn describe_error(operation: SingleKind, ended: &EndedSingle) -> Option<String> 
 }
 
 /// Suggests the next command.
-fn next_command(context: &Context, ended: &EndedSingle, exit: u8, repeat: String) -> String {
-    let EndedSingle { run, row, state, .. } = ended;
+fn next_command(context: &Context, ended: &EndedOperation, exit: u8, repeat: String) -> String {
+    let EndedOperation { run, row, state, .. } = ended;
     let output = &context.output;
     match state {
         RowState::Skipped => output.command("suppress list"),

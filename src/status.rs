@@ -40,12 +40,25 @@ pub(super) async fn show_status(context: &Context, args: &StatusArgs) -> Result<
     let code = report_exit_code(&report);
     if context.output.json {
         let mut object = report.to_json();
+        add_replacing_run(&mut object, ledger.as_ref(), &report.view.run).await;
         object["exit"] = code.into();
         context.output.print_object(&object);
     } else {
         context.output.print_result(format_report(&report, context, ledger.as_ref()).await);
     }
     Ok(code)
+}
+
+/// The name of the later run whose results replaced those of this run, if there is one.
+async fn find_replacing_run(ledger: &dyn Ledger, run: &Run) -> Option<String> {
+    campaign_runs::find_later_run(ledger, run, run.results.as_ref()?).await.ok().flatten()
+}
+
+/// Adds the later run whose results replaced those of this run to the run's JSON object, if there is one.
+pub(super) async fn add_replacing_run(object: &mut Value, ledger: &dyn Ledger, run: &Run) {
+    if let Some(later) = find_replacing_run(ledger, run).await {
+        object["replaced_by"] = later.into();
+    }
 }
 
 /// Reads a run again, because it might have changed, and loads the report about the run.
@@ -86,8 +99,8 @@ pub(super) async fn format_report(report: &RunReport, context: &Context, ledger:
         text.add_line(2, [plain(format!("approved by {by} on {}", format_local_minute(*at)))]);
     }
     if let Some(results) = &run.results {
-        let later = campaign_runs::find_later_run(ledger, run, results).await.ok().flatten();
-        let replaced = later.map(|later| dim(format!(" · replaced by the results of {later}")));
+        let replaced =
+            find_replacing_run(ledger, run).await.map(|later| dim(format!(" · replaced by the results of {later}")));
         text.add_line(2, [plain("results: "), copyable(results.as_str())].into_iter().chain(replaced));
     }
     if let Some(at) = run.purged_at {
@@ -156,8 +169,8 @@ async fn list_runs(context: &Context, all: bool) -> Result<u8, CommandFailure> {
     Ok(code)
 }
 
-/// Warns if the results of a campaign's latest live run, which the next run replaces, contain messages that are not in
-/// the ledger.
+/// Warns about each campaign whose latest live run has results with messages that are not in the ledger. The next run
+/// replaces these results.
 async fn check_latest_results(context: &Context, ledger: &dyn Ledger, views: &[RunView]) -> Result<(), CommandFailure> {
     let mut checked = HashSet::new();
     for RunView { run, .. } in views.iter().filter(|view| view.run.live) {
@@ -421,7 +434,6 @@ fn count_rows(text: &str, columns: usize) -> usize {
 /// The columns of the list of runs.
 const HEADER: [&str; 6] = ["run", "gateway", "began", "rows", "state", "counts"];
 
-/// The table of runs.
 fn run_table<'v>(views: impl IntoIterator<Item = &'v RunView>) -> TerminalTable {
     TerminalTable::new(HEADER, views.into_iter().map(run_cells)).with_paragraph(run_paragraph)
 }

@@ -185,7 +185,7 @@ mod tests {
     use crate::args::CliArguments;
 
     #[test]
-    fn change_precedes_a_resumption_that_would_stop_at_once() {
+    fn resume_step_names_the_change_that_is_needed_first() {
         let step = |kind, reason: &str| resume_step(Some(kind), Some(reason), "campaign run sale.yaml".to_owned());
         let reached = "this edition has reached its `limits.recipients` of 4";
         assert_eq!(step(StopKind::Budget, reached), "raise `limits.recipients`, then: campaign run sale.yaml");

@@ -371,7 +371,6 @@ impl From<TerminalTable> for StyledText {
 /// The space between two columns.
 const COLUMN_GAP: usize = 2;
 
-/// A cell of a table.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TableCell(pub(super) Vec<Span>);
 

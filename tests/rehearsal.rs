@@ -183,6 +183,10 @@ fn status_says_that_a_later_run_replaced_the_results() {
     folder.campaign(&["status", "sale@1"]).exits(0).says("sale.sandbox.csv · replaced by the results of sale@2");
     let latest = folder.campaign(&["status", "sale@2"]).exits(0).says("sale.sandbox.csv\n");
     assert!(!latest.stdout.contains("replaced"), "{}", latest.stdout);
+    let replaced_by =
+        |command: &str, run: &str| folder.campaign(&[command, run, "--json"]).exits(0).json()["replaced_by"].clone();
+    assert_eq!((replaced_by("status", "sale@1"), replaced_by("report", "sale@1")), (json!("sale@2"), json!("sale@2")));
+    assert_eq!(replaced_by("status", "sale@2"), Value::Null);
 }
 
 #[test]

@@ -8,10 +8,10 @@ use crate::process::measure;
 use crate::scene::{Scene, message_id};
 use crate::server::Server;
 
-/// Open connections of the gateway.
+/// The number of connections through which the receipts are sent.
 const CONNECTIONS: usize = 128;
 
-/// Sends receipts at full speed, and measures the ledger.
+/// Sends receipts at full speed, and measures the size of the ledger and the memory for the results.
 pub(crate) fn run(receipts: u64) {
     let scene = Scene::new(receipts, None);
     scene.send();

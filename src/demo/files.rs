@@ -53,7 +53,6 @@ pub(super) const MISTAKES: [PlantedMistake; 2] = [
 /// The default name of the folder. If the name is taken, a number is appended.
 const DEFAULT_FOLDER: &str = "campaign-demo";
 
-/// The folder of a demo.
 pub(super) struct DemoFolder {
     /// The path, as a user would type it.
     pub(super) path: PathBuf,

@@ -111,7 +111,6 @@ struct Demo {
     is_paced: bool,
 }
 
-/// The figures of a demo.
 struct DemoFigures {
     /// The number of messages that the gateway had received when the process was killed.
     sent_before_kill: u64,

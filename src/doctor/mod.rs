@@ -33,7 +33,6 @@ enum CheckStatus {
     Skipped,
 }
 
-/// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct CheckResult {
     /// The name in JSON.

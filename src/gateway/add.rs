@@ -106,9 +106,9 @@ fn check_profile_name(context: &Context, name: &str, profiles_file: &Path) -> Re
 
 /// The location of the key of the new profile.
 struct KeyLocation {
-    /// The source in the profile.
+    /// The source that the profile names.
     source: SecretSource,
-    /// The file to create.
+    /// The key file to create, if the key is not stored elsewhere.
     new_file: Option<PathBuf>,
 }
 

@@ -136,7 +136,10 @@ pub(super) async fn retry_rows(
     Ok(code)
 }
 
-/// Sends notifications about finished runs. A failure does not change the result of the run.
+/// Sends notifications about finished runs. A notification that cannot be sent only causes a warning.
+///
+/// # Errors
+/// If the process cannot listen for signals.
 async fn send_notifications(context: &Context, ledger: &dyn Ledger) -> Result<(), CommandFailure> {
     let mut interrupt = context.watch_signals()?;
     tokio::select! {

@@ -208,9 +208,8 @@ fn suggested_commands_lead_from_a_list_to_a_live_message() {
     assert_eq!(line, "campaign status spring@2");
 }
 
-/// A rehearsal of a list with wrong numbers reports them first, then suggests how to continue.
 #[test]
-fn rehearsal_with_wrong_numbers_suggests_a_correction() {
+fn rehearsal_names_invalid_rows_before_the_next_step() {
     let folder = Folder::new(true);
     folder.write("clients.csv", "phone;name\n+380501000002;Olena\n+3805010;Ivan\n");
     folder.campaign(&["init", "spring", "--from", "clients.csv"]).exits(0);

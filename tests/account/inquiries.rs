@@ -29,7 +29,7 @@ fn balance_keeps_its_digits_and_is_readable() {
 }
 
 #[test]
-fn sender_names_are_shown_with_their_states() {
+fn sender_names_are_shown_with_their_statuses() {
     let senders = json!([{ "name": "OlenaCo", "status": "Checked" }, { "name": "Fresh\u{1b}[2J" }]);
     let gateway = account_gateway(move |_| senders.clone());
     let folder = folder(&gateway);

@@ -1,7 +1,7 @@
-//! HTTP client behaviour, one story per guarantee, so that the HTTP library can be upgraded safely.
+//! HTTP client behaviour: one test for each guarantee, so that the HTTP library can be upgraded safely.
 //!
-//! Other guarantees have stories elsewhere: no redirects or proxies in `connections`, `https` except on loopback in
-//! `inputs`.
+//! Other modules test that redirects and proxies are not used (`connections`), and that `https` is required except on
+//! loopback (`inputs`).
 
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};

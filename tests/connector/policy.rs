@@ -194,7 +194,7 @@ fn message_is_refused_if_the_window_closes_before_it_is_sent() {
 }
 
 #[test]
-fn caps_and_opt_outs_and_windows_do_not_block_lookups() {
+fn caps_opt_outs_and_windows_do_not_block_lookups() {
     let gateway = Gateway::accepting();
     let (window, _) = closed_window("Europe/Kyiv");
     let folder = folder_with_policy(&gateway, &format!("cap: 1/7d, suppress: [house.csv], window: {window}"));

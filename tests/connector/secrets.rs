@@ -12,7 +12,7 @@ use crate::support::{Gateway, KEY, SandboxProcess};
 const TEXT: &str = "m4rker-text";
 const PHONE: &str = "380501234567";
 
-/// Makes one call of each kind, with markers in it.
+/// Calls the tools, an unknown tool and a malformed body, with markers in them. The last message is accepted.
 fn call_every_tool(connector: &Connector) {
     let sms = json!({ "phone": PHONE, "text": TEXT, "sender": "OlenaCo" });
     let mut confirmed = sms.clone();

@@ -98,7 +98,7 @@ fn template_can_read_neither_files_nor_the_environment() {
 }
 
 #[test]
-fn texts_are_found_in_the_campaign_folder_and_in_templates() {
+fn texts_are_found_beside_the_campaign_and_in_its_templates() {
     let gateway = Gateway::accepting();
     let sms = "  - sms: { signature: OlenaCo, message: { file: sale.sms.txt } }";
     for path in ["sale.sms.txt", "templates/sale.sms.txt"] {

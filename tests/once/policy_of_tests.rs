@@ -109,7 +109,7 @@ fn test_messages_above_the_recipient_limit_need_approval() {
         }
         let refused = test(&sale, [limit, limit + 1], &[])
             .exits(2)
-            .says(&format!("the limit is {limit}; to test with more recipients"));
+            .says(&format!("the limit is {limit}; the profile for the gateway `local` requires an approval"));
         let command = refused.stderr.split_once("campaign approve ").expect("a command").1;
         let digest = command.split(' ').next().expect("a digest");
         sale.run(&["--plan", digest]).exits(2).says("the recipients of test messages");
@@ -122,6 +122,6 @@ fn test_messages_above_the_recipient_limit_need_approval() {
         assert_eq!(gateway.phones().len() as u64, limit);
         test(&sale, [limit + 1, limit], &[]).exits(0);
         assert_eq!(gateway.phones().len() as u64, limit + 2);
-        test(&sale, [limit + 2], &[]).exits(2).says("add an `approval`");
+        test(&sale, [limit + 2], &[]).exits(2).says("requires an approval for more recipients");
     }
 }

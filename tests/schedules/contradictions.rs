@@ -132,7 +132,7 @@ fn skipped_or_late_occurrences_are_reported_as_warnings() {
 }
 
 #[test]
-fn schedule_in_the_past_is_a_warning_and_is_not_added() {
+fn past_schedule_is_a_warning_in_check_and_refused_by_add() {
     let gateway = Gateway::accepting();
     for (schedule, words) in [
         ("at: 2020-01-01 10:00", "`at` has passed"),

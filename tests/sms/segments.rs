@@ -6,7 +6,8 @@ use campaign_core::domain::{SmsEncoding, measure_sms};
 
 use crate::support::Chance;
 
-/// The default alphabet of 3GPP TS 23.038, row by row. `␛` is the escape to the extension table.
+/// The default alphabet of 3GPP TS 23.038, in the order of the codes 0x00 to 0x7F. `␛` is the escape to the extension
+/// table.
 const BASIC: &str = "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞ␛ÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?\
                      ¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà";
 /// The extension table: codes and characters.

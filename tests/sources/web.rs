@@ -1,4 +1,4 @@
-//! Lists from a URL.
+//! Recipient lists that are fetched from a URL.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;

@@ -1,4 +1,4 @@
-//! SIGKILL at random moments of three workers and the starter of a shared run, until the run is complete.
+//! Kills of the starter and three workers of a shared run with SIGKILL, at random moments until the run is complete.
 
 use super::start_worker;
 use crate::recovery::{Tally, Witness};

@@ -45,8 +45,8 @@ pub fn require_regular(file: File) -> io::Result<File> {
     Err(io::Error::new(ErrorKind::InvalidInput, format!("it is {noun}, not a regular file")))
 }
 
-/// Returns the error, and records whether it means that no file handles are left. The message of such an error also
-/// says where to see the limit.
+/// Returns the error. If it means that no file handles are left, records this, and adds to the message how to see the
+/// limit.
 pub fn record_handle_exhaustion(error: io::Error) -> io::Error {
     #[cfg(unix)]
     {

@@ -20,7 +20,6 @@ pub(crate) enum CompletionKind {
     Tag,
 }
 
-/// A completion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Completion {
     pub(crate) label: String,

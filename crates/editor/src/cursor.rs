@@ -14,7 +14,6 @@ use crate::protocol::floor_boundary;
 pub(crate) enum YamlSlot {
     /// A key, or an empty place where a key can begin.
     Key,
-    /// A value.
     Value,
 }
 

@@ -25,7 +25,6 @@ pub use drafts::{ListCheck, ListOutcome};
 pub use protocol::ColumnUnit;
 pub use session::EditorSession;
 
-/// The kind of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DocumentKind {
     /// A campaign file.

@@ -10,8 +10,7 @@ use lsp_types::{
 /// The name that editors show as the source of a diagnostic.
 const SOURCE: &str = "campaign";
 
-/// The extensions of lists that editors cannot show as text. Findings about their rows are shown at the key that names
-/// the file.
+/// The extensions of recipient lists. Findings about the rows of a list are shown at the key that names the file.
 const TABLE_EXTENSIONS: [&str; 9] = ["csv", "tsv", "xlsx", "xlsm", "xls", "ods", "gz", "zst", "zip"];
 
 /// The unit in which columns are counted, on which the editor and the server agree.

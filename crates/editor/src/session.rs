@@ -41,7 +41,6 @@ pub struct EditorSession {
     published: BTreeMap<PathBuf, Vec<Diagnostic>>,
 }
 
-/// An open document.
 struct OpenDocument {
     uri: Url,
     text: Arc<str>,

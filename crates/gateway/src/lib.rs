@@ -237,7 +237,7 @@ pub struct GatewayReply {
     pub outcomes: Vec<OperationOutcome>,
     /// The signal for the run.
     pub signal: Signal,
-    /// The body of the answer, if a person must review it.
+    /// The beginning of the body of the answer, if a person must review it.
     pub evidence: Option<String>,
     /// The deviations from the contract, with one entry per occurrence.
     pub deviations: Vec<ContractDeviation>,

@@ -129,7 +129,7 @@ fn decode_mac(mac: &str) -> Option<[u8; MAC_LENGTH]> {
         return None;
     }
     let mut bytes = [0; MAC_LENGTH];
-    for (byte, pair) in bytes.iter_mut().zip(mac.as_bytes().chunks_exact(2)) {
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
         *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
     }
     Some(bytes)
@@ -196,7 +196,6 @@ impl RunWebhookUrls {
 /// The header of a test challenge, which has no other effect.
 pub const WEBHOOK_TEST_HEADER: &str = "x-campaign-test";
 
-/// The timeout of an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// The maximum size of an answer in bytes.
 const MAX_ANSWER: usize = 1_024;
@@ -208,9 +207,9 @@ pub enum WebhookTestAnswer {
     Ours,
     /// Another server answered with the given HTTP status.
     OtherServer(u16),
-    /// Unknown host name.
+    /// The host name cannot be resolved. Contains the innermost cause of the error.
     NoName(String),
-    /// No connection.
+    /// No connection could be made. Contains the innermost cause of the error.
     NoConnection(String),
     /// The TLS handshake failed.
     NoHandshake(String),

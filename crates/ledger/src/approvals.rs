@@ -39,7 +39,7 @@ pub struct Approval {
     pub standing: bool,
 }
 
-/// A use of an approval.
+/// A use of an approval. Only a standing approval can be used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ApprovalUse {
     /// The time of the use.
@@ -48,7 +48,7 @@ pub struct ApprovalUse {
     pub run: Option<RunId>,
 }
 
-/// A stored approval.
+/// An approval in the ledger, with its last use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredApproval {
     /// The approval.
@@ -117,13 +117,13 @@ impl StoredPlanRecord {
 pub enum PlanRecord {
     /// A plan. It replaces a plan with the same digest.
     Plan(Plan),
-    /// An approval.
+    /// An approval. It is not stored if its token is already stored.
     Approval(Approval),
     /// A use of the approval with this token, for a run if there is one.
     Use {
-        /// The token.
+        /// The token of the approval.
         token: String,
-        /// The run.
+        /// The run that uses the approval. `None` if something else uses it.
         run: Option<RunId>,
     },
     /// The approval rule of an account. Earlier rules remain as history.
@@ -153,7 +153,7 @@ pub(crate) fn oldest_kept_plan_time(now: Timestamp) -> Timestamp {
 /// The approval rule of an account, from a profile or accepted by a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredApprovalRule {
-    /// The account.
+    /// The account to which the rule applies, as in the profile.
     pub account: String,
     /// The profile with the rule.
     pub gateway: String,

@@ -69,7 +69,7 @@ pub enum Bound {
 /// A query for numbers that caps suppress.
 #[derive(Clone, Copy, Debug)]
 pub struct CapQuery<'a> {
-    /// The caps.
+    /// The caps, each of which suppresses the numbers that reach it.
     pub caps: &'a [FrequencyCap],
     /// `true` counts only messages through gateways on loopback, `false` only messages through other gateways.
     pub loopback: bool,
@@ -101,7 +101,7 @@ pub async fn is_number_capped(
 pub struct BudgetScope<'r> {
     /// The name of the campaign.
     pub campaign: &'r str,
-    /// The edition.
+    /// The rendered edition. Empty if the campaign has none.
     pub edition: &'r str,
     /// Whether the messages go through gateways on this machine.
     pub loopback: bool,

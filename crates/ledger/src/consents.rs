@@ -13,7 +13,7 @@ use campaign_core::domain::{ConsentCells, Row};
 /// The evidence of a row's consent, as it was written in the list or file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConsentEvidence {
-    /// The row.
+    /// The row of the recipient in the run.
     pub row: Row,
     /// The answer.
     pub value: String,

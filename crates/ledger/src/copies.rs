@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{CampaignLock, LedgerError, LedgerFuture, Run};
 
-/// A reader of a list.
+/// Reads a run's frozen list, on a blocking thread.
 pub type ListReader = Box<dyn Read + Send>;
 
 /// Opens a list from its beginning.

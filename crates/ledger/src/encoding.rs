@@ -103,7 +103,6 @@ pub(crate) fn parse_chains(text: &str, rows: &mut [SentRow]) -> Result<(), Ledge
     Ok(())
 }
 
-/// Parses an amount.
 pub(crate) fn parse_amount(digits: &str) -> Result<Amount, LedgerError> {
     digits.parse().map_err(|ParseAmountError| LedgerError::Unreadable(format!("`{digits}` is not an amount")))
 }

@@ -17,7 +17,7 @@ use campaign_core::domain::{Addressee, Amount, Chain, OperationKind, OperationOu
 /// A row of an envelope.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SentRow {
-    /// The row.
+    /// The row of the recipient in the run.
     pub row: Row,
     /// The recipient.
     pub to: Addressee,
@@ -38,7 +38,7 @@ pub struct Intent {
     pub kind: OperationKind,
     /// The account whose rate limit applies.
     pub account: Allowance,
-    /// The rows.
+    /// The rows, in the order of the envelope's operations.
     pub rows: Vec<SentRow>,
     /// The cost of each row on its most expensive channel. Empty if prices are unknown.
     pub costs: Vec<Amount>,
@@ -97,13 +97,13 @@ pub enum Ownership {
 /// The outcome of an envelope.
 #[derive(Clone, Debug)]
 pub struct Settlement {
-    /// The run.
+    /// The run that sent the envelope.
     pub run: RunId,
     /// The number of the envelope.
     pub envelope: u32,
     /// The outcome of each row, in the order of the intent.
     pub outcomes: Vec<OperationOutcome>,
-    /// The body of the answer, if it needs a manual review.
+    /// The beginning of the body of the answer, if it needs a manual review.
     pub evidence: Option<String>,
     /// Opt-outs that the gateway reported by rejecting messages. The same commit records them.
     pub opt_outs: Vec<OptOut>,
@@ -129,13 +129,13 @@ pub struct EnvelopeRecord {
     pub kind: OperationKind,
     /// The time at which the intent was recorded.
     pub begun_at: Timestamp,
-    /// The rows.
+    /// The rows, in the order of the intent.
     pub rows: Vec<SentRow>,
     /// The cost of each row on its most expensive channel. Empty if prices were unknown.
     pub costs: Vec<Amount>,
     /// The time of the settlement, and the outcome of each row. `None` for an open intent.
     pub settled: Option<(Timestamp, Vec<OperationOutcome>)>,
-    /// The body of the answer, if it was kept for a manual review.
+    /// The beginning of the body of the answer, if it was kept for a manual review.
     pub evidence: Option<String>,
 }
 

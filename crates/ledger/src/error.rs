@@ -77,7 +77,7 @@ pub enum LedgerError {
     /// The row records of the run were purged.
     #[error("{run} was purged on {}; only its counts remain", at.strftime("%Y-%m-%d"))]
     Purged {
-        /// The run.
+        /// The name of the run, such as `autumn-sale@3`.
         run: String,
         /// The time of the purge.
         at: Timestamp,
@@ -99,7 +99,7 @@ pub enum LedgerError {
     /// A backup failed.
     #[error("no backup was written to `{folder}`: {reason}")]
     NotBackedUp {
-        /// The folder.
+        /// The path of the folder for the backup.
         folder: String,
         /// The cause.
         reason: String,
@@ -107,7 +107,7 @@ pub enum LedgerError {
     /// A restore failed.
     #[error("nothing was restored from `{folder}`: {reason}")]
     NotRestored {
-        /// The folder.
+        /// The path of the folder that contains the backup.
         folder: String,
         /// The cause.
         reason: String,
@@ -117,7 +117,7 @@ pub enum LedgerError {
         "the run {run} cannot be changed, because this process does not hold the lock on its campaign; this is a bug"
     )]
     CampaignNotLocked {
-        /// The run.
+        /// The name of the run, such as `autumn-sale@3`.
         run: String,
     },
     /// Some machines might still use the earlier version that created the tables. That version knows only opt-outs from

@@ -238,7 +238,7 @@ impl RowChange {
 /// The inquiries about a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskedRow {
-    /// The row.
+    /// The row that the gateway was asked about.
     pub row: Row,
     /// The envelope of the attempt.
     pub envelope: u32,
@@ -274,9 +274,9 @@ pub enum RowUpdate {
     Retry(RetryOrder),
     /// These planned rows are skipped, with or without an earlier attempt.
     Skipped {
-        /// The rows.
+        /// The planned rows that will not be sent.
         rows: Vec<Row>,
-        /// The reason.
+        /// The reason as text, such as `opted out`.
         reason: &'static str,
     },
     /// The run is sharded, so that workers can draw its rows. Rows that no worker holds are drawn again.

@@ -63,7 +63,6 @@ pub trait Forgetting: Send + Sync {
 /// The replacement for the number in texts.
 const FORGOTTEN: &str = "a forgotten number";
 
-/// The erasure of a number.
 #[derive(Clone, Copy)]
 pub(crate) struct NumberErasure {
     pub(crate) phone: Phone,
@@ -187,7 +186,7 @@ impl NumberKey {
         Self(bytes)
     }
 
-    /// The hash of a number.
+    /// The hash that replaces a number in the ledger when the number is forgotten.
     pub fn hash_number(&self, phone: Phone) -> ForgottenNumber {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("a key of any length will do");
         mac.update(&phone.to_u64().to_be_bytes());

@@ -37,7 +37,7 @@ impl RepeatKey {
 
 /// The reservation for a message that is about to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RepeatPlace {
+pub struct RepeatReservation {
     pub(super) hash: RepeatHash,
     /// The expiry, in microseconds since 1970.
     pub(super) until: i64,
@@ -45,7 +45,7 @@ pub struct RepeatPlace {
     before: Option<i64>,
 }
 
-impl RepeatPlace {
+impl RepeatReservation {
     /// A reservation made at `now`. `before` is the expiry of the message's earlier entry.
     fn new(hash: RepeatHash, now: i64, before: Option<i64>) -> Self {
         Self { hash, until: latest_expiry(now), before }
@@ -56,7 +56,7 @@ impl RepeatPlace {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RepeatCheck {
     /// The message may be sent. Its entry is reserved.
-    Taken(RepeatPlace),
+    Reserved(RepeatReservation),
     /// The message was not sent recently, and no entry is reserved. Never the answer to a reservation.
     Free,
     /// The same message was sent this long ago.
@@ -72,13 +72,13 @@ pub enum RepeatRequest {
     Look(Vec<u8>),
     /// Reserve the entry of a message in one transaction, and delete expired entries.
     Reserve {
-        /// The message.
+        /// The bytes that identify the message, such as its number and content.
         message: Vec<u8>,
         /// Whether the message may be sent even if the same message was sent recently.
         again: bool,
     },
     /// Release the entry of a message that was certainly not sent.
-    Release(RepeatPlace),
+    Release(RepeatReservation),
 }
 
 /// The latest possible expiry of an entry that is made now. Times are in microseconds since 1970.
@@ -102,7 +102,7 @@ fn entry_age(until: i64, now: i64) -> Duration {
 pub(crate) fn check_repeat(hash: RepeatHash, known: Option<i64>, again: bool, now: i64) -> RepeatCheck {
     match known.filter(|_| !again) {
         Some(until) => RepeatCheck::Repeated(entry_age(until, now)),
-        None => RepeatCheck::Taken(RepeatPlace::new(hash, now, known)),
+        None => RepeatCheck::Reserved(RepeatReservation::new(hash, now, known)),
     }
 }
 
@@ -113,7 +113,7 @@ pub(crate) fn look_for_repeat(until: Option<i64>, now: i64) -> RepeatCheck {
 }
 
 /// The change that the release of a reservation makes.
-pub(crate) enum PlaceRelease {
+pub(crate) enum ReservationRelease {
     /// Nothing: a later message replaced the entry.
     Nothing,
     /// The earlier message gets its expiry back.
@@ -122,14 +122,14 @@ pub(crate) enum PlaceRelease {
     Delete,
 }
 
-impl RepeatPlace {
+impl RepeatReservation {
     /// The change to make when this reservation is released. `known` is the expiry that the entry has now.
-    pub(crate) fn plan_release(&self, known: Option<i64>, now: i64) -> PlaceRelease {
+    pub(crate) fn plan_release(&self, known: Option<i64>, now: i64) -> ReservationRelease {
         if known != Some(self.until) {
-            return PlaceRelease::Nothing;
+            return ReservationRelease::Nothing;
         }
         let before = self.before.filter(|until| !is_expired(*until, now));
-        before.map_or(PlaceRelease::Delete, PlaceRelease::Restore)
+        before.map_or(ReservationRelease::Delete, ReservationRelease::Restore)
     }
 }
 
@@ -162,7 +162,6 @@ impl Guard {
         Self { activity, events, attempts, numbers, rows }
     }
 
-    /// Adds an envelope.
     pub(crate) fn add_envelope(&mut self, envelope: &EnvelopeRecord) {
         for (sent, outcome) in envelope.iter_rows() {
             let attempt = self.activity.build_attempt(envelope.envelope, envelope.chain(sent), outcome);
@@ -220,30 +219,30 @@ mod tests {
 
     #[test]
     fn entry_expires_after_a_minute_or_if_the_clock_is_set_back() {
-        let place = RepeatPlace::new(RepeatKey([7; 32]).hash_message(b"a"), 5, None);
+        let reservation = RepeatReservation::new(RepeatKey([7; 32]).hash_message(b"a"), 5, None);
         let late = 5 + WINDOW;
-        assert_eq!([5, late - 1, late, 4].map(|now| is_expired(place.until, now)), [false, false, true, true]);
-        assert_eq!([5, late - 1].map(|now| entry_age(place.until, now).as_secs()), [0, 59]);
+        assert_eq!([5, late - 1, late, 4].map(|now| is_expired(reservation.until, now)), [false, false, true, true]);
+        assert_eq!([5, late - 1].map(|now| entry_age(reservation.until, now).as_secs()), [0, 59]);
     }
 
     #[test]
     fn release_changes_an_entry_only_if_no_later_message_took_it() {
         let reserve = |known| match check_repeat([7; 32], known, true, 9) {
-            RepeatCheck::Taken(place) => place,
+            RepeatCheck::Reserved(reservation) => reservation,
             refused => panic!("{refused:?}"),
         };
         assert!(matches!(check_repeat([7; 32], Some(5 + WINDOW), false, 9), RepeatCheck::Repeated(_)));
         let (first, second) = (reserve(None), reserve(Some(5 + WINDOW)));
-        assert!(matches!(first.plan_release(Some(first.until), 10), PlaceRelease::Delete));
+        assert!(matches!(first.plan_release(Some(first.until), 10), ReservationRelease::Delete));
         assert!(
-            matches!(second.plan_release(Some(second.until), 10), PlaceRelease::Restore(until) if until == 5 + WINDOW)
+            matches!(second.plan_release(Some(second.until), 10), ReservationRelease::Restore(until) if until == 5 + WINDOW)
         );
         assert!(
-            matches!(second.plan_release(Some(second.until), 5 + WINDOW), PlaceRelease::Delete),
+            matches!(second.plan_release(Some(second.until), 5 + WINDOW), ReservationRelease::Delete),
             "the earlier one expired"
         );
         for known in [None, Some(second.until + 1)] {
-            assert!(matches!(second.plan_release(known, 10), PlaceRelease::Nothing), "{known:?}");
+            assert!(matches!(second.plan_release(known, 10), ReservationRelease::Nothing), "{known:?}");
         }
     }
 

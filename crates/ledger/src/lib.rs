@@ -46,7 +46,7 @@ mod rules {
     };
     pub(super) use super::events::list_included_rows;
     pub(super) use super::forgetting::{NumberErasure, erase_text_from_change, erase_texts_from_receipt};
-    pub(super) use super::guards::{Guard, PlaceRelease, check_repeat, look_for_repeat};
+    pub(super) use super::guards::{Guard, ReservationRelease, check_repeat, look_for_repeat};
     pub(super) use super::run::{check_lock, id_candidates};
     pub(super) use super::schedules::{may_fire, may_skip};
     pub(super) use super::shared_runs::{
@@ -70,7 +70,7 @@ pub use events::{
     AskedRow, Author, Judgement, NewRowEvent, RetriedRow, RetryOrder, RowChange, RowEvent, RowEvents, RowUpdate,
 };
 pub use forgetting::{ForgetOrder, Forgetting, NumberFilter, NumberKey, NumberSet, PurgeOrder};
-pub use guards::{REPEAT_WINDOW, RepeatCheck, RepeatGuard, RepeatPlace, RepeatRequest};
+pub use guards::{REPEAT_WINDOW, RepeatCheck, RepeatGuard, RepeatRequest, RepeatReservation};
 pub use maintenance::{
     Backup, CopiedLedger, DamagedOccurrence, DamagedPlan, DamagedRecord, DamagedRun, DamagedSchedule, IntegrityReport,
     LedgerMaintenance, LedgerProperties, LedgerRisks, RecordKind,

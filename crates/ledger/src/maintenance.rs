@@ -11,7 +11,7 @@ pub trait LedgerMaintenance: Send + Sync {
     fn properties(&self) -> LedgerProperties;
 
     /// Checks the whole storage, including indexes. Also checks evidence of consent, and the records that belong
-    /// neither to a run nor to the suppression list. Both checks are made, even if one of them fails.
+    /// neither to a run nor to the suppression list. If one check fails, the others are still made.
     fn check_integrity(&self) -> BoxFuture<'_, IntegrityReport>;
 
     /// The rate limits of all accounts, by account name.
@@ -154,7 +154,7 @@ pub enum RecordKind {
     Approval,
     /// The approval rule of an account.
     ApprovalRule,
-    /// A notification.
+    /// A notification in the queue.
     Notification,
     /// The rate limit of an account.
     Account,

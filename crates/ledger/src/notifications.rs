@@ -53,7 +53,7 @@ pub enum NotificationUpdate {
     Attempted {
         /// The keys of the notifications.
         keys: Vec<i64>,
-        /// The outcome.
+        /// The outcome, which is the same for all these notifications.
         outcome: NotificationOutcome,
     },
 }

@@ -50,7 +50,7 @@ pub struct SlotWait {
     pub reason: WaitReason,
 }
 
-/// The reason for a wait.
+/// The reason why an operation must wait for its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitReason {
     /// Other operations have booked the next slots.
@@ -512,7 +512,7 @@ mod inquiry_tests {
     }
 
     #[test]
-    fn messages_get_the_full_rate_as_soon_as_they_start() {
+    fn messages_take_precedence_over_inquiries_at_once() {
         let mut account = Account::default();
         account.pass_time(START, 10, 10.0, false);
         (account.messages, account.inquiries) = (0, 0);

@@ -10,9 +10,9 @@ use campaign_core::domain::{DeliveryState, Receipt, ReceiptSource, Row};
 /// A receipt to be stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewReceipt {
-    /// The run.
+    /// The run that sent the message.
     pub run: RunId,
-    /// The row.
+    /// The row of the message.
     pub row: Row,
     /// The retry order of its identifier. `None` for identifiers of the run itself.
     pub order: Option<u32>,
@@ -48,14 +48,14 @@ impl NewReceipt {
     }
 }
 
-/// A stored receipt.
+/// A receipt in the ledger, with its time of arrival.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredReceipt {
     /// The retry order of its identifier. `None` for identifiers of the run itself.
     pub order: Option<u32>,
     /// The time of arrival, in whole milliseconds.
     pub at: Timestamp,
-    /// The receipt.
+    /// The receipt. For a forgotten recipient, it contains no error, digits or replies.
     pub receipt: Receipt,
 }
 

@@ -72,7 +72,7 @@ impl RowActivities {
         self.run
     }
 
-    /// The activity for a row.
+    /// The activity of the run, or `Sending` for a claimed row.
     pub fn row_activity(&self, row: Row) -> RunActivity {
         if self.claimed.contains(row.get()) { RunActivity::Sending } else { self.run }
     }
@@ -350,7 +350,7 @@ impl RowStates {
         recorded.and_then(|recorded| self.chains.get(usize::from(recorded.chain)).copied()).unwrap_or_default()
     }
 
-    /// The state of a row.
+    /// The state of a row. `excluded` matters only for a row without an envelope.
     pub fn row_state(&self, row: Row, excluded: &ExcludedRows) -> RowState {
         match self.recorded_state(row) {
             Some(recorded) => self.activities.row_activity(row).final_state(recorded),

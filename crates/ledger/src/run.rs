@@ -29,7 +29,7 @@ pub struct Epoch(pub i64);
 /// rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lease {
-    /// The run.
+    /// The run to which the rows belong.
     pub run: RunId,
     /// The rows: the whole run, or a block of a shared run.
     pub rows: RowSpan,
@@ -40,7 +40,7 @@ pub struct Lease {
 /// A claimed run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// The lease.
+    /// The lease of the new owner.
     pub lease: Lease,
     /// The number of envelopes of the previous owner that are in doubt now.
     pub in_doubt: usize,
@@ -57,7 +57,7 @@ pub struct NewRun {
     pub gateway: String,
     /// The account whose rate limit applies.
     pub account: String,
-    /// The endpoint.
+    /// The gateway endpoint that receives the run's envelopes.
     pub endpoint: Endpoint,
     /// The kind of its operations.
     pub kind: OperationKind,
@@ -84,13 +84,13 @@ pub struct NewRun {
 /// The message that an identifier belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageOrigin {
-    /// The run.
+    /// The run that sent or will send the message.
     pub run: RunId,
-    /// The row.
+    /// The row of the message in the run.
     pub row: Row,
 }
 
-/// The progress of a run.
+/// Whether a run is open, or how it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunProgress {
@@ -119,7 +119,7 @@ pub struct Run {
     pub gateway: String,
     /// The account, which determines rate limit and guard. The profile's name does not matter.
     pub account: String,
-    /// The endpoint.
+    /// The gateway endpoint that receives the run's envelopes.
     pub endpoint: Endpoint,
     /// The kind of its operations.
     pub kind: OperationKind,
@@ -143,7 +143,7 @@ pub struct Run {
     pub ended_at: Option<Timestamp>,
     /// The time at which the run's row records were purged.
     pub purged_at: Option<Timestamp>,
-    /// The progress.
+    /// The progress, which returns to `Open` if rows are to be sent again.
     pub progress: RunProgress,
     /// The kind of its last early stop. Cleared when the run is claimed again.
     pub stop: Option<StopKind>,

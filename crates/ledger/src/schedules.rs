@@ -32,7 +32,7 @@ pub struct ActiveSchedule {
 /// The identity of an occurrence, which fires at most once.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OccurrenceKey {
-    /// The schedule.
+    /// The name of the schedule, which is also the campaign's name.
     pub schedule: String,
     /// The scheduled local time: `2026-12-01 10:00`.
     pub nominal: String,
@@ -49,7 +49,7 @@ pub struct ScheduledOccurrence {
     pub at: Timestamp,
 }
 
-/// The outcome of an occurrence.
+/// Whether an occurrence started a run or was skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OccurrenceOutcome {
     /// The occurrence started this run.
@@ -77,14 +77,14 @@ pub enum ScheduleUpdate {
     /// Pauses, resumes or removes the active schedule with this name. A removed schedule keeps its occurrences, which
     /// never fire again.
     Order {
-        /// The name.
+        /// The name of the schedule, which is also the campaign's name.
         name: String,
-        /// The order.
+        /// Whether to pause, resume or remove the schedule.
         order: ScheduleOrder,
     },
     /// Records that an occurrence was skipped.
     Skip {
-        /// The occurrence.
+        /// The skipped occurrence, whose earlier record is replaced, if there is one.
         occurrence: ScheduledOccurrence,
         /// The reason, as text.
         reason: String,
@@ -122,7 +122,7 @@ pub enum SkipCondition {
 pub enum OccurrenceFilter<'a> {
     /// The latest occurrences of a schedule up to a moment, latest first.
     Latest {
-        /// The schedule.
+        /// The name of the schedule, which can be removed already.
         schedule: &'a str,
         /// The moment.
         until: Timestamp,

@@ -24,7 +24,7 @@ pub struct SharedRun {
     pub gateway: String,
     /// The account whose rate limit applies.
     pub account: String,
-    /// The endpoint.
+    /// The gateway endpoint that receives the messages.
     pub endpoint: Endpoint,
     /// The kind of its operations. For messages of any kind, the kind that carries all channels.
     pub kind: OperationKind,
@@ -148,7 +148,7 @@ impl RowSpan {
 /// installation does not repeat the identifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockIds {
-    /// The rows.
+    /// The rows, whose identifiers are consecutive.
     pub rows: RowSpan,
     /// The identifier of the first row.
     pub first: u64,
@@ -172,7 +172,7 @@ impl BlockIds {
 ///
 /// If the process ends, its block is released and the open intents of the block are in doubt.
 pub struct RowBlock {
-    /// The run.
+    /// The shared run to which the rows belong.
     pub run: Run,
     /// The lease on the rows.
     pub lease: Lease,
@@ -311,7 +311,7 @@ pub struct ShardHolder {
 /// A block of rows that a process owns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnedBlock {
-    /// The rows.
+    /// The rows that the process owns, sent or not.
     pub rows: RowSpan,
     /// The number of the process's place. Each place is locked by one process.
     pub place: u32,

@@ -85,7 +85,7 @@ impl fmt::Display for OptOutScope {
 /// The gateways that an opt-out applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OptOutReach {
-    /// All gateways.
+    /// All gateways, including those on loopback.
     AllGateways,
     /// Gateways on loopback. A loopback gateway reported the opt-out, and it does not have real recipients.
     LoopbackGateways,
@@ -106,7 +106,7 @@ impl OptOutReach {
     }
 }
 
-/// An opt-out.
+/// An entry of the suppression list, for one recipient.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptOut {
     /// The number.
@@ -322,9 +322,9 @@ impl SuppressionPolicy {
 /// The suppressed numbers at a version of the list.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SuppressedNumbers {
-    /// The version.
+    /// The version of the list to which the numbers belong.
     pub version: u64,
-    /// The numbers.
+    /// The numbers to skip, including hashes of forgotten numbers.
     pub numbers: NumberSet,
 }
 

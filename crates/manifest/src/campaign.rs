@@ -97,7 +97,7 @@ pub struct CampaignBrief {
     pub mandatory: bool,
     /// The name of the profile; [`SANDBOX`] is built in.
     pub gateway: String,
-    /// The endpoint.
+    /// The endpoint for all messages of the campaign; `sync` by default.
     pub endpoint: Endpoint,
     /// The IANA name of the time zone of local times.
     pub timezone: Option<String>,
@@ -426,7 +426,7 @@ pub struct Holdout {
 pub struct MessageArm<'b> {
     /// The name of the variant; `None` without variants.
     pub name: Option<&'b str>,
-    /// The content.
+    /// The variant's own content, or the campaign's if the variant defines none.
     pub content: &'b MessageContent<NamedTemplate>,
     /// The constants of its texts.
     pub vars: Cow<'b, [(String, String)]>,

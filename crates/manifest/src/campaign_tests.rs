@@ -15,7 +15,7 @@ use campaign_core::calendar::Timing;
 use campaign_core::domain::{Amount, Channel};
 use campaign_core::finding::{Finding, rules};
 
-/// A test of a campaign.
+/// An item of `tests`: recipients, and what must be true for their messages.
 #[derive(Clone, Debug)]
 pub struct CampaignTest {
     /// The name, unique in the file.
@@ -55,7 +55,7 @@ pub struct TestExpectation {
 /// The expectation for the text of a message on one channel.
 #[derive(Clone, Debug)]
 pub struct ExpectedText {
-    /// The channel.
+    /// The channel; a test has at most one such expectation per channel.
     pub channel: Channel,
     /// The whole text.
     pub text: Option<String>,
@@ -84,7 +84,6 @@ pub(super) static TEST: KeySpec = KeySpec::new(
 )
 .with_doc("A test.");
 
-/// The keys of a test.
 static TEST_KEYS: &[KeySpec] = &[
     KeySpec::new("name", ValueShape::Line, "a gold customer gets the discount")
         .with_doc("The name of the test in reports. Each name must be unique.")

@@ -13,7 +13,7 @@ use campaign_core::finding::{Finding, rules};
 pub struct NotifySettings {
     /// The events.
     pub when: Vec<NotificationEvent>,
-    /// The method.
+    /// How the notifications about all these events are sent.
     pub method: NotificationMethod,
 }
 

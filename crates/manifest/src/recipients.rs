@@ -25,13 +25,13 @@ pub enum RecipientSource {
     File(CampaignPath),
     /// Recipients of an earlier run.
     Run(PastRecipients),
-    /// A URL.
+    /// A list that is downloaded from a URL.
     Url(ListUrl),
     /// The output of a program.
     Command(ListCommand),
     /// The result of a database query.
     Sql(ListQuery),
-    /// Standard input.
+    /// Standard input, written as `file: "-"`. Also the placeholder for a source with errors.
     StandardInput,
 }
 
@@ -65,7 +65,7 @@ pub struct PastRecipients {
 /// A URL of a list: `https`, or on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListUrl {
-    /// The URL.
+    /// The URL, which contains no user name or password.
     pub url: Url,
     /// The request headers by name.
     pub headers: Vec<(String, HeaderText)>,
@@ -89,7 +89,7 @@ pub struct ListCommand {
     pub words: Vec<String>,
     /// The working folder: that of the campaign file.
     pub folder: PathBuf,
-    /// The timeout.
+    /// The timeout until the program has ended and its whole output was read.
     pub timeout: Duration,
 }
 

@@ -139,7 +139,7 @@ impl Destination {
         self.profile().is_some_and(Profile::is_loopback)
     }
 
-    /// The gateway's name.
+    /// The name of the profile, or [`SANDBOX`] for a rehearsal.
     pub fn gateway_name(&self) -> &str {
         self.profile().map_or(SANDBOX, |profile| &profile.name)
     }

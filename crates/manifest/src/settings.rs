@@ -29,7 +29,7 @@ pub struct Setting {
 pub enum SettingOrigin {
     /// Written in the file.
     Written(SourceLocation),
-    /// A default.
+    /// The default, because the file does not define the key.
     Default,
     /// Derived from something else, which this text names.
     Follows(&'static str),
@@ -158,14 +158,13 @@ impl SettingsCollector<'_> {
     /// derived one.
     fn put_setting(&mut self, key: &str, value: Value, origin: SettingOrigin) {
         let setting = Setting { key: key.to_owned(), value, origin };
-        match self.settings.iter_mut().find(|existing| existing.key == key) {
-            Some(existing)
-                if matches!(
-                    (&existing.origin, &setting.origin),
-                    (SettingOrigin::Written(_), SettingOrigin::Follows(_))
-                ) => {}
-            Some(existing) => *existing = setting,
-            None => self.settings.push(setting),
+        let Some(existing) = self.settings.iter_mut().find(|existing| existing.key == key) else {
+            return self.settings.push(setting);
+        };
+        let is_written = matches!(existing.origin, SettingOrigin::Written(_));
+        let is_derived = matches!(setting.origin, SettingOrigin::Follows(_));
+        if !(is_written && is_derived) {
+            *existing = setting;
         }
     }
 }

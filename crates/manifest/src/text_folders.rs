@@ -20,7 +20,6 @@ pub struct TextFolders {
     inline_texts: BTreeMap<String, String>,
 }
 
-/// A text file.
 #[derive(Debug)]
 pub(super) struct TextFile {
     /// The path as it is shown.

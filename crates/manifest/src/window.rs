@@ -224,7 +224,6 @@ pub(super) fn read_window(
     read_window_map(section, columns, report).map(Some)
 }
 
-/// The window in a map.
 fn read_window_map(
     section: ConfigSection<'_>,
     columns: ColumnSupport,

@@ -159,7 +159,7 @@ impl Metrics {
     }
 }
 
-/// The result of a receipt.
+/// What this process did with an incoming receipt, as counted in the metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReceiptResult {
     /// The receipt was new, and is now in the ledger.

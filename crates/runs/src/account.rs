@@ -57,7 +57,7 @@ impl KeylessAccount {
         GatewayAccount { profile: profile.clone(), api: api.with_key(key), ledger, observer, queue: queue.clone() }
     }
 
-    /// The profile.
+    /// The profile of the account, whose own API key is not used.
     pub fn profile(&self) -> &Profile {
         &self.0.profile
     }
@@ -157,7 +157,7 @@ impl GatewayAccount {
     }
 
     /// Sends a request with `count` inquiries when the account's rate permits it. If no connection was made and all
-    /// inquiries only read, the request is repeated once.
+    /// inquiries are read-only, the request is repeated once.
     async fn ask_at_rate<T, F: Future<Output = Result<T, InquiryFailure>>>(
         &self,
         count: u32,

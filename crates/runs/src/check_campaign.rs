@@ -27,7 +27,7 @@ use campaign_manifest::{CampaignTest, Profile, SecretSource, TestSubject};
 /// The result of a check.
 #[derive(Debug)]
 pub struct CheckedCampaign {
-    /// The findings.
+    /// The errors, warnings and notes, including the findings of the tests.
     pub findings: Vec<Finding>,
     /// The survey of the recipients.
     pub list: ListSurvey,
@@ -144,7 +144,7 @@ fn find_api_key_problem(source: &SecretSource) -> Option<String> {
     source.read_secret("the API key (`api_key`)", &|name| std::env::var(name).ok()).err()
 }
 
-/// A dry run.
+/// The outcome of a dry run, which writes results but sends nothing.
 #[derive(Debug)]
 pub struct DryRun {
     /// The survey of the list.

@@ -55,7 +55,7 @@ pub struct ForgottenPerson {
 /// The forgotten rows of a run.
 #[derive(Debug)]
 pub struct ForgottenRows {
-    /// The run.
+    /// The name of the run, such as `sale@2`.
     pub run: String,
     /// The forgotten rows.
     pub rows: RoaringBitmap,

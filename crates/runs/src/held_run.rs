@@ -19,11 +19,11 @@ use campaign_ledger::{
 
 /// A run that this process holds.
 pub struct HeldRun {
-    /// The adapters.
+    /// The adapters whose ledger contains the run.
     pub adapters: Adapters,
     /// The run before it was taken.
     pub run: Run,
-    /// The lease.
+    /// The lease of the claim, which ends when another process claims the run.
     pub lease: Lease,
     _lock: Arc<CampaignLock>,
 }

@@ -9,8 +9,8 @@ use std::sync::{Arc, OnceLock};
 use secrecy::SecretString;
 
 use super::list::{DecodedList, find_encoding_hints};
+use super::number_files::{FileOptOuts, FileStates, read_file_states, read_suppressed_numbers};
 use super::recipient_consent::read_consents;
-use super::suppress_files::{FileOptOuts, FileStates, read_file_states, read_suppressed_numbers};
 use super::{CampaignList, EarlierCountries, Error, ListSurvey, Profiles};
 use campaign_content::audience::{
     DecodedText, EncodingHints, LAST_HEADER_ROW, ListHeader, ListPlace, RecipientReader, clean_cell, decode_table,
@@ -39,13 +39,13 @@ pub(super) const BUFFER_BYTES: usize = 1 << 16;
 /// A campaign with its loaded files.
 #[derive(Clone, Debug)]
 pub struct Inputs {
-    /// The campaign.
+    /// The campaign, with the gateway that the command names, if any.
     pub campaign: Campaign,
     /// The list, if it is available.
     pub list: CampaignList,
     decoded: Arc<DecodedList>,
     texts: Arc<TextCache>,
-    /// The destination.
+    /// The destination; `Rehearsal` as a placeholder if the profile cannot be used.
     pub destination: Destination,
     /// The findings: warnings and notes, and errors only if the inputs could not be loaded completely.
     pub warnings: Vec<Finding>,

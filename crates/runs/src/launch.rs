@@ -47,7 +47,7 @@ pub struct Launch {
 /// Rows of a run to retry.
 #[derive(Clone, Debug)]
 pub struct RetryScope {
-    /// The run.
+    /// The ledger's key of the run whose rows are retried.
     pub run: RunId,
     /// Only rows in these states. Messages refused at intake count as rejected, even if the gateway reports this later.
     pub states: Vec<RowState>,
@@ -173,7 +173,7 @@ impl Launch {
     /// Sends the campaign, or resumes its unfinished run.
     ///
     /// # Errors
-    /// If nothing was sent, or a second signal arrived.
+    /// If the run was refused or failed before anything was sent, or if a second signal arrived.
     pub async fn run(
         self,
         adapters: Adapters,

@@ -37,7 +37,6 @@ mod retry_rows;
 mod schedule;
 mod send;
 mod single;
-mod suppress_files;
 mod test_messages;
 #[cfg(test)]
 mod tests;
@@ -109,7 +108,7 @@ pub use schedule::{
     ConfirmedActivation, ScheduleActivation, ScheduleChange, ScheduleOrder, ScheduleStatus, ScheduleView,
     apply_schedule_order, load_active_campaign, load_schedule_views,
 };
-pub use single::{ConfirmedSingle, EndedSingle, INTAKE_TIMEOUT, SingleMessage, SingleOperation};
+pub use single::{ConfirmedOperation, EndedOperation, INTAKE_TIMEOUT, SingleMessage, SingleOperation};
 pub use test_messages::{
     AdmittedTests, RequestedTest, TestMessage, TestOrder, TestRow, load_test_message, preview_requested_test,
     send_requested_test,

@@ -256,7 +256,7 @@ impl ListSurvey {
         }
     }
 
-    /// Collects warnings, for example about landlines, empty values, expensive characters, misleading time-zone names,
+    /// Collects findings, mostly warnings, for example about landlines, empty values, expensive characters, misleading time-zone names,
     /// and limits that are reached before the last message. If the run can never send, one of the findings is an error.
     pub fn warnings(&self, inputs: &Inputs, start: RunStart) -> Vec<Finding> {
         let mut findings = self.warnings_for_rows(inputs, &self.survey.planned_rows(), start);
@@ -374,7 +374,7 @@ pub struct Sample {
     pub phone: Phone,
     /// The name of its variant. `None` without variants.
     pub variant: Option<String>,
-    /// The content.
+    /// The content, rendered with the values of the row.
     pub content: MessageContent<Cow<'static, str>>,
 }
 

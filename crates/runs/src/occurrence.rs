@@ -28,7 +28,7 @@ use campaign_ledger::{
 };
 use campaign_manifest::{CampaignDay, SendingDeadline};
 
-/// The key of an occurrence.
+/// The ledger's key of an occurrence, whose schedule has the name of the campaign.
 pub fn occurrence_key(campaign: &str, occurrence: &Occurrence) -> OccurrenceKey {
     OccurrenceKey {
         schedule: campaign.to_owned(),
@@ -211,7 +211,7 @@ pub struct SkipRecord {
 /// An occurrence that was skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SkippedOccurrence {
-    /// The occurrence.
+    /// The occurrence, restored from the local time and time zone in the ledger.
     pub occurrence: Occurrence,
     /// The reason the occurrence was skipped.
     pub record: SkipRecord,

@@ -428,8 +428,8 @@ impl OptOutTerms {
     }
 }
 
-/// Adds a phone number to the suppression list. If the number is already on the list, the additions contain the time at
-/// which it was added.
+/// Adds a phone number to the suppression list. If the number is already on the list, the returned [`Additions`] contain
+/// its entry, with the time at which it was added.
 ///
 /// # Errors
 /// If the ledger cannot be written.
@@ -536,7 +536,7 @@ pub async fn list_other_campaigns(ledger: &dyn Ledger, name: &str) -> Result<Opt
     Ok((!names.contains(name)).then_some(names))
 }
 
-/// The regions of campaigns.
+/// The regions that campaigns set for phone numbers without a country code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CampaignRegions {
     /// The names of campaigns by region.

@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
 use super::guard::{combine_caps, suppression_policy};
-use super::suppress_files::{read_suppressed_by_profile, read_suppressed_numbers};
+use super::number_files::{read_suppressed_by_profile, read_suppressed_numbers};
 use super::{Error, Inputs, run_blocking};
 use campaign_core::domain::{CountrySet, FrequencyCap, Phone, Purpose, find_country, format_count, format_thousands};
 use campaign_engine::delivery::{Departure, SendingHours, SendingRules, WallClock, ZoneSource};
@@ -25,7 +25,7 @@ pub enum PolicyRefusal {
     /// The profile forbids messages that ignore opt-outs.
     #[error("the profile `{gateway}` forbids `mandatory: true`, but this run sets it; nothing was sent")]
     Mandatory {
-        /// The gateway.
+        /// The name of the profile that forbids such messages.
         gateway: String,
     },
     /// Recipients have no consent, and the campaign or the profile requires it.
@@ -56,19 +56,18 @@ pub enum PolicyRefusal {
     TooManyTests {
         /// The number of recipients that the run would have.
         number: u64,
-        /// The limit.
+        /// The maximum number of test recipients per edition.
         limit: u64,
     },
     /// A test has more recipients than an edition allows, and the profile names approvers.
     #[error(
-        "{}; to test with more recipients, add an `approval` to the profile for the gateway `{gateway}`; nothing \
-         was sent",
+        "{}; the profile for the gateway `{gateway}` requires an approval for more recipients; nothing was sent",
         describe_too_many_tests(*.number, *.limit)
     )]
     UnapprovedTests {
         /// The digest of the plan that waits for an approval.
         digest: String,
-        /// The gateway.
+        /// The name of the profile, which has an `approval` rule.
         gateway: String,
         /// The number of recipients that the run would have.
         number: u64,

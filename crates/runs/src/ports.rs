@@ -51,7 +51,7 @@ pub struct Adapters {
     pub process: String,
     /// The state folder.
     pub state: PathBuf,
-    /// The ledger.
+    /// The ledger, which other processes can use at the same time.
     pub ledger: Arc<dyn Ledger>,
     /// Where gateway profiles are loaded from.
     pub profiles: Profiles,
@@ -75,7 +75,7 @@ impl Adapters {
     }
 }
 
-/// An event of a run.
+/// An event for a [`RunObserver`]. Checks, inquiries and receipts also report events.
 #[derive(Debug)]
 pub enum RunEvent {
     /// Problems that do not prevent sending.
@@ -84,9 +84,9 @@ pub enum RunEvent {
     OtherProfiles(Vec<Finding>),
     /// Webhooks to the address of a profile cannot be received.
     HookUnusable {
-        /// The profile.
+        /// The name of the profile.
         profile: String,
-        /// The reason.
+        /// The problem with a webhook secret, in words.
         reason: String,
     },
     /// Messages were sent that the ledger does not contain, so its data might be wrong.
@@ -98,7 +98,7 @@ pub enum RunEvent {
     },
     /// Recipients of an earlier run are selected, and some of its messages have no final status.
     NotFinal {
-        /// The run.
+        /// The name of the earlier run, such as `sale@2`.
         run: String,
         /// The number of messages, in words.
         messages: String,
@@ -116,9 +116,9 @@ pub enum RunEvent {
     WaitingToAsk(SlotWait),
     /// The balance of the account and the cost of the messages.
     Money {
-        /// The balance.
+        /// The balance, as the gateway has just reported it.
         balance: Balance,
-        /// The cost.
+        /// The maximum cost of the messages that would be sent.
         cost: Cost,
     },
     /// An approval replaces the confirmation.
@@ -140,7 +140,7 @@ pub enum RunEvent {
     EditionKept {
         /// The name of the replaced run.
         replaced: String,
-        /// The edition.
+        /// The edition that is kept, not the campaign's current edition.
         edition: String,
     },
     /// The gateway is asked about messages with several channels before a retry.
@@ -182,7 +182,7 @@ pub enum RunEvent {
     Reconciliation(Reconciliation),
     /// The results of a run whose rows in doubt were only reconciled or decided were not updated.
     ResultsUnwritten(StaleResults),
-    /// Sending begins.
+    /// Sending begins. [`Self::SendingEnded`] follows even if it fails.
     SendingBegins {
         /// The run's name.
         run: String,
@@ -208,7 +208,7 @@ pub enum Proposal<'q> {
     Begin {
         /// The campaign.
         inputs: &'q Inputs,
-        /// The profile.
+        /// The profile through which the run sends.
         profile: &'q Profile,
         /// The survey of the list.
         survey: &'q ListSurvey,
@@ -225,7 +225,7 @@ pub enum Proposal<'q> {
     ActivateSchedule {
         /// The schedule.
         activation: &'q ScheduleActivation,
-        /// The profile.
+        /// The profile through which the runs of the schedule send.
         profile: &'q Profile,
         /// Sample messages, if a person sees the proposal.
         samples: &'q [Sample],
@@ -234,7 +234,7 @@ pub enum Proposal<'q> {
     Approve {
         /// The plan under review.
         approving: &'q PlanReview,
-        /// The profile.
+        /// The profile through which the planned run sends.
         profile: &'q Profile,
         /// The standing approval for all occurrences of its schedule, if requested.
         standing: Option<StandingApproval>,
@@ -243,11 +243,11 @@ pub enum Proposal<'q> {
     },
     /// Resuming a run, or retrying rows of it.
     Resume {
-        /// The run.
+        /// The run to resume, or whose rows are retried.
         run: &'q Run,
         /// The state of the run.
         snapshot: &'q Snapshot,
-        /// The profile.
+        /// The profile through which the run sends.
         profile: &'q Profile,
         /// The number of messages.
         number: u64,
@@ -266,7 +266,7 @@ pub enum Proposal<'q> {
         operation: SingleKind,
         /// The numbers.
         phones: &'q [Phone],
-        /// The profile.
+        /// The profile whose gateway executes the operation.
         profile: &'q Profile,
     },
     /// Test messages outside of the sending window.
@@ -283,9 +283,9 @@ pub enum Proposal<'q> {
     },
     /// A change of the templates of an account.
     Template {
-        /// The profile.
+        /// The profile of the account that has the templates.
         profile: &'q Profile,
-        /// The change.
+        /// The template to create or delete.
         change: TemplateChange<'q>,
     },
 }
@@ -306,7 +306,7 @@ impl Proposal<'_> {
     }
 }
 
-/// The kind of a proposal.
+/// The facts about a proposal that an error names if it is not confirmed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProposalKind {
     /// A run to this number of recipients.

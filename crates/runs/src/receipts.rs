@@ -51,7 +51,7 @@ pub struct WebhookReceiver {
 /// The path of a webhook's address.
 #[derive(Clone, Copy, Debug)]
 pub struct WebhookPath<'a> {
-    /// The run.
+    /// The name of the run, such as `sale@2`.
     pub run: &'a str,
     /// Our identifier of the message.
     pub id: &'a str,

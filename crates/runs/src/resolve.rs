@@ -48,7 +48,7 @@ pub enum DoubtDecision {
 pub struct Resolution {
     /// The rows that the decision applies to.
     pub rows: RowChoice,
-    /// The decision.
+    /// What the author decided about all of these rows.
     pub decision: DoubtDecision,
     /// The author.
     pub by: String,
@@ -162,7 +162,7 @@ fn find_undecidable_row(named: &RoaringBitmap, chosen: &[&MessageInDoubt]) -> Op
 pub enum RowChoice {
     /// All rows that need a decision.
     Waiting,
-    /// These rows.
+    /// These rows, even if they already have a decision.
     Rows(RowSet),
     /// The rows named in a table with an `id` column, or with `row` and `to` columns, such as a results file.
     File(PathBuf),
@@ -201,7 +201,6 @@ struct NamedRows {
 
 /// A line that names a row by its number and the phone number of its recipient.
 struct RowByPhone {
-    /// The row of the file.
     file_row: Row,
     /// The row of the run.
     row: Row,

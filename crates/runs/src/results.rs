@@ -1,4 +1,4 @@
-//! Results of runs, and the files that they never overwrite.
+//! Writing the results of runs, without overwriting any other file.
 //!
 //! Results are written when sending ends or stops, together with the run's record and its notification. They are
 //! updated after new statuses or decisions.
@@ -45,7 +45,7 @@ pub enum StaleResults {
     /// A later run wrote its results to the same file.
     #[error("`{path}` contains the results of {later}")]
     Later {
-        /// The run.
+        /// The name of the run whose results were not updated.
         run: String,
         /// The later run.
         later: String,
@@ -55,7 +55,7 @@ pub enum StaleResults {
     /// The campaign's folder no longer exists at the path of the results.
     #[error("the folder that contained `{path}` no longer exists")]
     Gone {
-        /// The run.
+        /// The name of the run whose results were not updated.
         run: String,
         /// The path of the results.
         path: PathBuf,

@@ -73,7 +73,7 @@ pub struct SingleOperation {
 /// A message to one number.
 #[derive(Clone, Debug)]
 pub struct SingleMessage {
-    /// The content.
+    /// The content, which is sent as it is.
     pub content: MessageContent<Cow<'static, str>>,
     /// The recipient.
     pub phone: Phone,
@@ -81,15 +81,15 @@ pub struct SingleMessage {
     pub id: Option<MessageId>,
 }
 
-/// A confirmed operation.
-pub struct ConfirmedSingle {
-    single: SingleOperation,
+/// A confirmed operation, whose policy is checked again when it is sent.
+pub struct ConfirmedOperation {
+    operation: SingleOperation,
     adapters: Adapters,
 }
 
 /// The result of an operation.
 #[derive(Debug)]
-pub struct EndedSingle {
+pub struct EndedOperation {
     /// The run of the operation.
     pub run: Run,
     /// The row of the operation in the run.
@@ -235,21 +235,21 @@ impl SingleOperation {
     ///
     /// # Errors
     /// If the ledger is a backup, the host of the gateway changed, or the approval rule became weaker.
-    pub async fn confirm_in_advance(self, adapters: Adapters) -> Result<ConfirmedSingle, Error> {
+    pub async fn confirm_in_advance(self, adapters: Adapters) -> Result<ConfirmedOperation, Error> {
         self.refuse_backup(&adapters).await?;
         if let Some(profile) = self.destination.profile() {
             check_profile(&adapters, profile).await?;
         }
-        Ok(ConfirmedSingle { single: self, adapters })
+        Ok(ConfirmedOperation { operation: self, adapters })
     }
 
     /// Asks for confirmation, except for a gateway on this machine.
     ///
     /// # Errors
     /// If the policy forbids the operation, the host of the gateway has changed, or the operation is not confirmed.
-    pub async fn confirm(self, adapters: Adapters, consent: &dyn Consent) -> Result<ConfirmedSingle, Error> {
+    pub async fn confirm(self, adapters: Adapters, consent: &dyn Consent) -> Result<ConfirmedOperation, Error> {
         self.confirm_for(&[self.phone], &adapters, consent).await?;
-        Ok(ConfirmedSingle { single: self, adapters })
+        Ok(ConfirmedOperation { operation: self, adapters })
     }
 
     /// Asks for one confirmation of the same operation for several phone numbers.
@@ -257,15 +257,18 @@ impl SingleOperation {
     /// # Errors
     /// If the policy forbids the operation, the host of the gateway has changed, or the operation is not confirmed.
     pub async fn confirm_all(
-        singles: Vec<Self>,
+        operations: Vec<Self>,
         adapters: Adapters,
         consent: &dyn Consent,
-    ) -> Result<Vec<ConfirmedSingle>, Error> {
-        let phones: Vec<Phone> = singles.iter().map(|single| single.phone).collect();
-        if let Some(first) = singles.first() {
+    ) -> Result<Vec<ConfirmedOperation>, Error> {
+        let phones: Vec<Phone> = operations.iter().map(|operation| operation.phone).collect();
+        if let Some(first) = operations.first() {
             first.confirm_for(&phones, &adapters, consent).await?;
         }
-        Ok(singles.into_iter().map(|single| ConfirmedSingle { single, adapters: adapters.clone() }).collect())
+        Ok(operations
+            .into_iter()
+            .map(|operation| ConfirmedOperation { operation, adapters: adapters.clone() })
+            .collect())
     }
 
     /// Asks for one confirmation for all of these phone numbers, after the checks that need no confirmation.
@@ -290,16 +293,16 @@ impl SingleOperation {
     }
 }
 
-impl ConfirmedSingle {
+impl ConfirmedOperation {
     /// Sends the operation and waits for the result.
     ///
     /// # Errors
     /// If the operation is refused or the ledger cannot be written before sending begins.
-    pub async fn send(self, interrupt: watch::Receiver<Interrupt>) -> Result<EndedSingle, Error> {
+    pub async fn send(self, interrupt: watch::Receiver<Interrupt>) -> Result<EndedOperation, Error> {
         // The policy is checked again, because the confirmation might have taken a long time.
-        let leave_by = self.single.check_policy(&self.adapters).await?;
-        let (shared, hours) = (self.single.shared_run(&self.adapters), self.single.build_hours(&self.adapters));
-        let SingleOperation { operation, content, phone, block_request, destination, key, caps, .. } = self.single;
+        let leave_by = self.operation.check_policy(&self.adapters).await?;
+        let (shared, hours) = (self.operation.shared_run(&self.adapters), self.operation.build_hours(&self.adapters));
+        let SingleOperation { operation, content, phone, block_request, destination, key, caps, .. } = self.operation;
         let hook = match (operation, destination.profile()) {
             (SingleKind::Message | SingleKind::Test, Some(profile)) => load_hook(profile)?,
             _ => None,
@@ -347,7 +350,7 @@ impl ConfirmedSingle {
             let closes = leave_by.unwrap_or_else(self.adapters.clock);
             refuse_closed_window(&hours, phone, closes.max((self.adapters.clock)()))?;
         }
-        Ok(EndedSingle { run, row, id, state, skipped, outcome, stop })
+        Ok(EndedOperation { run, row, id, state, skipped, outcome, stop })
     }
 }
 

@@ -15,8 +15,8 @@ use super::policy::{PolicyRefusal, build_hours, find_suppressed, refuse_closed_w
 use super::ports::{ConsentInAdvance, confirm};
 use super::recipient_consent::refuse_tests_without_consent;
 use super::{
-    Adapters, ConfirmedSingle, Consent, ConsentRefusal, EndedSingle, Error, Inputs, ListSurvey, PlanRefusal, Proposal,
-    RunObserver, SingleOperation, run_blocking, survey_list,
+    Adapters, ConfirmedOperation, Consent, ConsentRefusal, EndedOperation, Error, Inputs, ListSurvey, PlanRefusal,
+    Proposal, RunObserver, SingleOperation, run_blocking, survey_list,
 };
 use campaign_core::domain::{MessageContent, ParseRowsError, Phone, Row, RowSet};
 use campaign_engine::delivery::{Interrupt, SingleKind};
@@ -30,9 +30,9 @@ use campaign_manifest::{CampaignBrief, CampaignDay, Profile};
 /// The message of a row.
 #[derive(Debug)]
 pub struct TestMessage {
-    /// The row.
+    /// The row that the [`TestRow`] selected.
     pub row: Row,
-    /// The content.
+    /// The content, rendered with the values of the row.
     pub content: MessageContent<Cow<'static, str>>,
     /// The campaign's edition; empty if it has none.
     pub(super) edition: String,
@@ -144,7 +144,7 @@ pub struct TestOrder<'o> {
 /// Admitted test messages, one for each recipient.
 pub struct AdmittedTests {
     /// The messages, in the order of the recipients.
-    pub tests: Vec<ConfirmedSingle>,
+    pub tests: Vec<ConfirmedOperation>,
     /// The lock that is held until all messages are sent, so that tests of other processes count their recipients.
     _lock: Option<CampaignLock>,
 }
@@ -163,8 +163,8 @@ impl TestOrder<'_> {
         outside_window: &dyn Consent,
     ) -> Result<AdmittedTests, Error> {
         let Self { inputs, message, phones } = *self;
-        let singles = phones.iter().map(|phone| SingleOperation::for_test(message, *phone, inputs));
-        let mut singles = singles.collect::<Result<Vec<_>, _>>()?;
+        let operations = phones.iter().map(|phone| SingleOperation::for_test(message, *phone, inputs));
+        let mut operations = operations.collect::<Result<Vec<_>, _>>()?;
         let suppressed = find_suppressed(adapters.ledger.as_ref(), inputs, phones).await?;
         if !suppressed.is_empty() {
             return Err(PolicyRefusal::Suppressed(suppressed, inputs.campaign.brief.purpose).into());
@@ -172,9 +172,9 @@ impl TestOrder<'_> {
         refuse_tests_without_consent(inputs, phones, (adapters.clock)()).await?;
         self.find_approval(&adapters).await?;
         if self.confirm_outside_window(&adapters, outside_window).await? {
-            singles = singles.into_iter().map(SingleOperation::without_hours).collect();
+            operations = operations.into_iter().map(SingleOperation::without_hours).collect();
         }
-        let tests = SingleOperation::confirm_all(singles, adapters.clone(), consent).await?;
+        let tests = SingleOperation::confirm_all(operations, adapters.clone(), consent).await?;
         Ok(AdmittedTests { tests, _lock: self.lock_and_count_recipients(&adapters).await? })
     }
 
@@ -287,7 +287,7 @@ pub async fn send_requested_test(
     run: &Run,
     RequestedTest { row, recipients }: RequestedTest,
     interrupt: watch::Receiver<Interrupt>,
-) -> Result<Vec<EndedSingle>, Error> {
+) -> Result<Vec<EndedOperation>, Error> {
     let (inputs, message) = preview_requested_test(&adapters, run, row).await?;
     let order = TestOrder { inputs: &inputs, message: &message, phones: &recipients };
     let mut admitted = order.admit_all(adapters, &TestsInAdvance, &ConsentInAdvance).await?;

@@ -11,11 +11,11 @@ use tokio::time::Instant;
 use super::find::reload_run;
 use super::launch::Session;
 use super::ledger_health::refuse_backup;
+use super::number_files::SuppressionWatch;
 use super::plan::check_profile;
 use super::policy::refuse_ignored_opt_outs;
 use super::profiles::refuse_loopback_change;
 use super::send::{RunSender, SendJob, open_frozen_list};
-use super::suppress_files::SuppressionWatch;
 use super::{Adapters, Connection, Error, RunEvent, load_hook, read_api_key, refuse_other_secret};
 use campaign_engine::delivery::{
     self, DeliveryEvent, DrawEnd, FrozenInputs, FrozenRun, Interrupt, Participant, SendEnding, ShardSender,
@@ -31,7 +31,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// The time for which a worker that could not send a run leaves the run to other workers.
 const REST_TIME: Duration = Duration::from_secs(30);
 
-/// An event of a worker.
+/// What a worker did with a shared run, or an event of that run.
 #[derive(Debug)]
 pub enum WorkerEvent {
     /// The worker joined the run.
@@ -55,7 +55,7 @@ pub enum WorkerEvent {
         /// The reason.
         error: Error,
     },
-    /// An event of the run.
+    /// An event of a run that the worker joins or sends.
     RunEvent {
         /// The run's name.
         run: String,
@@ -64,15 +64,15 @@ pub enum WorkerEvent {
     },
 }
 
-/// The observer of a worker.
+/// Receives the events of a worker, which can send several runs at the same time.
 pub type WorkerObserver = Arc<dyn Fn(WorkerEvent) + Send + Sync>;
 
 /// A process that takes shards of runs that other processes began with `--shared`.
 #[derive(Clone)]
 pub struct Worker {
-    /// The adapters.
+    /// The adapters, whose observer is replaced by a separate one for each run.
     pub adapters: Adapters,
-    /// The observer.
+    /// The observer of the worker and of all runs that it sends.
     pub observer: WorkerObserver,
     /// The interrupt signal.
     pub interrupt: watch::Receiver<Interrupt>,
@@ -81,7 +81,6 @@ pub struct Worker {
 /// A run that a worker has left, with the result.
 type EndedWork = (Run, Result<(SendEnding, DrawEnd), Error>);
 
-/// The state of a worker.
 #[derive(Default)]
 struct WorkerState {
     /// The runs that the worker sends.

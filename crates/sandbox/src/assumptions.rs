@@ -19,7 +19,7 @@ pub struct Assumption {
     pub what: &'static str,
     /// The sandbox's behaviour.
     pub choice: &'static str,
-    /// The reason.
+    /// The reason for the choice, as a clause that can follow `because`.
     pub reason: &'static str,
     /// The scenario keys that change it, separated by commas; empty if there are none.
     #[serde(rename = "scenario")]

@@ -69,7 +69,7 @@ impl ListHeader {
 /// The columns that templates can use: each header with its name in templates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NamedColumns {
-    /// The headers.
+    /// The headers, in the order of `names`.
     pub headers: Vec<String>,
     /// The names in templates.
     pub names: Vec<String>,

@@ -143,7 +143,7 @@ impl<R: Read> RecordInput<R> {
         }
     }
 
-    /// Closes the record that ends at this byte of the file, and begins the next one.
+    /// Closes the record that ends at this position of the parser, and begins the next one.
     pub(super) fn close_record(&mut self, end: u64) -> RawRecord<'_> {
         // The parser has consumed everything before `end`, and no more than it was given.
         let end = usize::try_from(end.saturating_sub(self.base)).unwrap_or(usize::MAX).min(self.parser_end);

@@ -1,7 +1,7 @@
 //! Conditions that test a cell or compare it with a literal.
 //!
-//! Tera does not expose its syntax tree, so this module parses expressions from their tokens. The parser follows tera's
-//! precedence, and distinguishes only cells, other texts, numbers and booleans.
+//! Tera does not expose its syntax tree, so this module parses expressions from their tokens. The parser follows Tera's
+//! operator precedence, and distinguishes only cells, text literals, numbers and booleans.
 
 use std::ops::Range;
 
@@ -99,7 +99,6 @@ struct ParsedValue {
 }
 
 enum ValueKind {
-    /// A cell.
     Cell(ColumnName),
     /// A text that filters produce from a cell.
     CellText(ColumnName),

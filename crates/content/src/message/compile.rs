@@ -95,6 +95,10 @@ pub(super) struct Compilation {
 }
 
 impl Compilation {
+    /// Checks the texts of a campaign and compiles them.
+    ///
+    /// # Errors
+    /// All problems of the texts, in their order.
     pub(super) fn compile(
         texts: &[&NamedTemplate],
         names: &TemplateNames,
@@ -114,12 +118,12 @@ impl Compilation {
         }
         let main_texts = analyses.iter().flatten().enumerate().map(|(index, analysis)| (template_key(index), analysis));
         let loaded = library.loaded.iter().map(|(name, analysis)| (name.clone(), analysis));
-        let metered_text = |analysis: &TemplateAnalysis| MeteredText {
+        let to_metered = |analysis: &TemplateAnalysis| MeteredText {
             text: analysis.text.clone(),
             metered: MeteredSource::from_analysis(analysis, &library),
         };
         let metered: MeteredTexts =
-            main_texts.chain(loaded).map(|(key, analysis)| (key, metered_text(analysis))).collect();
+            main_texts.chain(loaded).map(|(key, analysis)| (key, to_metered(analysis))).collect();
         let includes = library
             .loaded
             .values()

@@ -1,4 +1,4 @@
-//! Conditions that select rows: one expression over the columns and constants of a campaign.
+//! Conditions that select rows: one expression over the columns, `vars` and `data` tables of a campaign.
 
 use std::borrow::Cow;
 

@@ -396,21 +396,23 @@ fn trace_expression(source: &str, value: Range<usize>, uses: &[Replacement], lis
     format!("(({real}) | {TRACE}(list={list}, forms=[{}]))", forms.join(", "))
 }
 
-/// Rewrites a `for` tag so that each loop variable also has a traced value.
+/// Rewrites a `for` tag so that each loop variable also has a traced value. `None` if the tag has no `in`.
 fn trace_loop(source: &str, tag: Range<usize>, head: &[TemplateToken<'_>], uses: &[Replacement]) -> Option<String> {
-    let at = head.iter().position(|token| token.kind == TokenKind::Name("in"))?;
-    let names: Vec<&str> = head[..at]
+    let in_index = head.iter().position(|token| token.kind == TokenKind::Name("in"))?;
+    let names: Vec<&str> = head[..in_index]
         .iter()
         .filter_map(|token| if let TokenKind::Name(name) = token.kind { Some(name) } else { None })
         .collect();
-    let end = head.last()?.span.end;
-    let start = head[at].span.end;
+    let list_start = head[in_index].span.end;
+    let list_end = head.last()?.span.end;
     match names.as_slice() {
+        // The loop runs over the traced list, and the variable gets the value without its trace.
         [name] if !uses.is_empty() => {
-            let traced = trace_expression(source, start..end, uses, true);
-            let close = source[end..tag.end].trim_start();
-            Some(format!("{{% for {TRACED}{name} in {traced} {close}{{% set {name} = {TRACED}{name} | {STRIP} %}}"))
+            let traced = trace_expression(source, list_start..list_end, uses, true);
+            let tag_end = source[list_end..tag.end].trim_start();
+            Some(format!("{{% for {TRACED}{name} in {traced} {tag_end}{{% set {name} = {TRACED}{name} | {STRIP} %}}"))
         }
+        // The loop is unchanged, and the traced variables are copies.
         names => {
             let sets = names.iter().map(|name| format!("{{% set {TRACED}{name} = {name} %}}"));
             Some(format!("{}{}", &source[tag], sets.collect::<String>()))

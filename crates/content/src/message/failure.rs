@@ -18,7 +18,6 @@ use place::{FailurePlace, FailureSubject};
 /// A reason, and a remedy if one is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RenderFailure {
-    /// The reason.
     pub(super) reason: String,
     /// The remedy.
     pub(super) help: Option<String>,

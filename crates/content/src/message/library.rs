@@ -23,12 +23,12 @@ use campaign_core::finding::{Rule, did_you_mean, rules};
 const MAX_SOURCE_BYTES: usize = 64 * 1024;
 /// The maximum number of included texts.
 const MAX_LOADED: usize = 16;
-/// The maximum number of `elif` tags in a text. Tera recurses over them.
+/// The maximum number of `elif` tags in a text. Tera recurses over them, so more could overflow the stack.
 const MAX_ELIFS: usize = 100;
-/// The maximum nesting depth of blocks in a text. Tera recurses over them.
+/// The maximum nesting depth of blocks in a text. Tera recurses over them as well.
 const MAX_BLOCK_DEPTH: usize = 4;
 /// Bytes of plain text that cost as much as one token.
-const BYTES_PER_STEP: usize = 64;
+const BYTES_PER_TOKEN: usize = 64;
 
 /// The maximum number of bytes that tera can copy: it copies a source once for each name in the source.
 const MAX_REPEATED: usize = 8 << 20;
@@ -90,7 +90,7 @@ impl<'l> TemplateLibrary<'l> {
             OutlineAction::Function(name) if name == "super" => parent,
             _ => 0,
         });
-        events.fold(tokens + bytes / BYTES_PER_STEP, usize::saturating_add)
+        events.fold(tokens + bytes / BYTES_PER_TOKEN, usize::saturating_add)
     }
 
     /// Parses a text and the texts that it includes. `chain` contains the names of the texts being read, the outermost

@@ -31,7 +31,7 @@ const CLOSE: char = '\u{fdd1}';
 /// A text of a recipient, with the bytes that came from the row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MarkedText {
-    /// The text.
+    /// The text without marks, as the recipient gets it.
     pub text: String,
     /// The ranges that came from the row, in order and never empty.
     pub from_row: Vec<Range<usize>>,

@@ -64,7 +64,7 @@ pub struct TextProblem {
     pub column: usize,
     /// The number of characters, at least 1 and all in that line.
     pub length: usize,
-    /// The rule.
+    /// The rule that the text breaks.
     pub rule: &'static Rule,
     /// The problem: a lowercase fragment with names in backticks.
     pub message: String,

@@ -38,7 +38,6 @@ pub struct TemplateNames {
     pub language: Language,
 }
 
-/// The meaning of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NameMeaning {
     /// The cell of that column.

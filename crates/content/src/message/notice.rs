@@ -10,7 +10,6 @@ use campaign_core::domain::NotificationEvent;
 
 /// The allowed tags. Loops are not allowed, so that rendering always ends.
 const ALLOWED_TAGS: [&str; 7] = ["if", "elif", "else", "endif", "raw", "endraw", "set"];
-/// The name of the template.
 const TEMPLATE_NAME: &str = "notice";
 
 /// A notification.

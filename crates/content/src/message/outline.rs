@@ -57,7 +57,6 @@ pub(super) enum OutlineAction {
     Unsupported(&'static str),
 }
 
-/// The use of a variable.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct VariableUse {
     pub(super) name: String,
@@ -74,7 +73,6 @@ pub(super) struct VariableUse {
 pub(super) struct TableLookup {
     /// The key, if it is a text instead of a name.
     pub(super) key: Option<String>,
-    /// The column.
     pub(super) column: Option<String>,
     /// Whether the value can be missing: `?.`, `| default(…)`, `is defined`.
     pub(super) optional: bool,

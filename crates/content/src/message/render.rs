@@ -174,7 +174,6 @@ pub struct CompiledMessages {
     pub(super) includes: Vec<(String, String)>,
 }
 
-/// A text of a message.
 #[derive(Clone, Debug)]
 pub(super) struct MessageText {
     /// The index of its stage.

@@ -6,12 +6,11 @@
 
 use std::ops::Range;
 
-/// The kind of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum TokenKind<'s> {
-    /// `{{` or `{{-`
+    /// The start of an expression that is printed: `{{` or `{{-`.
     Print,
-    /// `{%` or `{%-`
+    /// The start of a statement: `{%` or `{%-`.
     Tag,
     /// `}}`, `%}`, or either with a dash, which removes the following white space.
     End {

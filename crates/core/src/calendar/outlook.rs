@@ -23,7 +23,7 @@ const LOOKAHEAD_DAYS: i64 = 366;
 /// The minimum number of occurrences in a forecast, however far in the future they are.
 const MIN_OCCURRENCES: usize = 3;
 
-/// The limits of a run.
+/// The limits that determine when a run sends its messages.
 #[derive(Clone, Debug)]
 pub struct RunLimits<'c> {
     /// The messages, grouped by their sending windows.
@@ -44,13 +44,13 @@ pub type SentByDay = BTreeMap<Date, u64>;
 /// Messages with the same sending windows.
 #[derive(Clone, Debug)]
 pub struct MessageGroup {
-    /// The windows.
+    /// The windows, all of which must be open to send these messages.
     pub windows: Windows,
     /// The number of messages.
     pub messages: u64,
 }
 
-/// The deadline of a run.
+/// The end of a run, as a moment or relative to its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunDeadline {
     /// A fixed moment.
@@ -77,7 +77,7 @@ pub struct Outlook {
     pub days: u64,
 }
 
-/// A scheduled run.
+/// An occurrence of a schedule, with its forecast.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduledRun {
     /// The occurrence.

@@ -119,7 +119,7 @@ impl fmt::Display for TimingError {
     }
 }
 
-/// The help for `every`.
+/// The help for an invalid `every` expression.
 const EVERY_HELP: &str = "write days and a time, as in `Mon 10:00`, `Mon-Fri 10:00`, `day 9:30`, `weekdays \
                                18:00`, `weekend 12:00`, `1st 10:00` or `last day 18:00`; put several days in quotes, \
                                as in `\"Mon, Thu 10:00\"` or `\"1st, 15th 10:00\"`";

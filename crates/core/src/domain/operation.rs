@@ -385,7 +385,7 @@ pub enum PermanentError {
     InvalidNumber,
     /// The recipient opted out at the gateway or the operator.
     OptedOut,
-    /// The text is empty.
+    /// The gateway reported that the text is empty.
     EmptyText,
 }
 

@@ -212,7 +212,7 @@ pub const FORGOTTEN: &str = "forgotten";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "u64", into = "u64")]
 pub enum Addressee {
-    /// A number.
+    /// A number that was not forgotten.
     Number(Phone),
     /// A number that was forgotten.
     Forgotten(ForgottenNumber),

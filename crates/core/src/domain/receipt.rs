@@ -34,7 +34,7 @@ pub struct Receipt {
     pub replies: Vec<RecipientReply>,
 }
 
-/// The source of a receipt.
+/// The way in which a receipt arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiptSource {
     /// A webhook to the message's own address.
@@ -143,7 +143,7 @@ impl std::fmt::Debug for RecipientReply {
 pub enum DeliveryState {
     /// The gateway has the message; the state is not final.
     Pending,
-    /// Delivered.
+    /// Delivered, perhaps only in part, and not known to be read.
     Delivered,
     /// Delivered and read.
     Read,

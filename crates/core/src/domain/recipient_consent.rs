@@ -15,7 +15,7 @@ pub const CONSENT_EXPIRED: &str = "consent expired";
 /// The answers that mean consent by default, in lower case.
 pub const CONSENT_WORDS: [&str; 5] = ["yes", "true", "1", "так", "да"];
 
-/// The cells of a consent.
+/// The cells about one recipient's consent. A cell without a column is empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct ConsentCells<'c> {
     /// The answer.

@@ -1,7 +1,7 @@
 //! Encoding and billed parts of SMS texts (GSM 03.38), and the characters that make a text need more parts.
 //!
-//! The gateway charges by its own count, `parts` in a send result (contract 2.2); this count is known before sending.
-//! An empty text has no parts.
+//! The count in this module is known before sending. The gateway charges by its own count: `parts` in a send result
+//! (contract 2.2). An empty text has no parts.
 
 use super::transliteration::keyboard_replacement;
 
@@ -341,7 +341,7 @@ mod costly_tests {
     use super::*;
 
     #[test]
-    fn costly_characters_are_found_unless_the_alphabet_differs() {
+    fn costly_characters_are_found_if_few() {
         let (latin, long) = ("a".repeat(100), "a".repeat(159));
         for (text, costly) in [
             (format!("{latin}’"), vec!['’']),
@@ -362,7 +362,7 @@ mod costly_tests {
     }
 
     #[test]
-    fn parts_without_costly_characters_match_replaced_text() {
+    fn part_count_without_costly_characters_is_correct() {
         let parts = |text: &str| find_costly_characters(text).map(|costly| (costly.parts, costly.without));
         assert_eq!(parts(&format!("{}’", "a".repeat(159))), Some((3, 1)));
         // The replacement is three dots instead of one character.

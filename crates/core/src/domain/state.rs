@@ -50,9 +50,9 @@ pub enum RowState {
     Queued,
     /// The gateway rejected the message.
     Rejected,
-    /// Delivered.
+    /// Delivered, perhaps only in part, and not known to be read.
     Delivered,
-    /// Read.
+    /// The recipient read the message or replied to it.
     Read,
     /// Not delivered.
     Failed,

@@ -34,7 +34,7 @@ const MAX_QUOTED: usize = 200;
 /// The campaign under test.
 #[derive(Clone, Copy)]
 pub struct TestedCampaign<'c> {
-    /// The campaign.
+    /// The campaign whose file contains the tests.
     pub campaign: &'c Campaign,
     /// The profile of its gateway. `None` in a rehearsal.
     pub profile: Option<&'c Profile>,
@@ -42,20 +42,20 @@ pub struct TestedCampaign<'c> {
     pub header: Option<&'c ListHeader>,
 }
 
-/// The result of a test.
+/// The result of one of the `tests` in a campaign file.
 #[derive(Clone, Debug)]
 pub struct TestResult {
     /// The name of the test.
     pub name: String,
     /// The location in the campaign file.
     pub place: Option<SourceLocation>,
-    /// The outcome.
+    /// The outcome, which is [`TestOutcome::Passed`] only if there are no findings.
     pub outcome: TestOutcome,
     /// The reasons why it failed or was not run completely.
     pub findings: Vec<Finding>,
 }
 
-/// The outcome of a test.
+/// The outcome of a test. Only errors among its findings prevent sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TestOutcome {
     /// The test passed.

@@ -12,7 +12,7 @@ use campaign_core::domain::{Channel, OptOutColumn, OptOutState, Row, Stage, is_d
 use campaign_core::finding::{Finding, join_names};
 use campaign_manifest::{CampaignBrief, missing_text_reason};
 
-/// A column of the list.
+/// A column of the list that is not a phone column.
 #[derive(Clone, Debug)]
 pub struct ListColumn {
     /// The position of the column in the list, from 0.
@@ -45,7 +45,7 @@ pub struct EmptyCells {
     pub place: EmptyCellPlace,
     /// The channels and keys whose messages the text is part of.
     pub messages: Vec<(Channel, &'static str)>,
-    /// The rows.
+    /// The planned rows whose messages show the empty cell.
     pub rows: RoaringBitmap,
 }
 
@@ -101,7 +101,7 @@ pub struct OptedOutCells {
     pub header: String,
     /// The name in templates.
     pub name: String,
-    /// The rows.
+    /// The planned rows whose cell means an opt-out.
     pub rows: RoaringBitmap,
     /// The opt-out values in these rows.
     pub values: DistinctValues,

@@ -332,7 +332,7 @@ pub struct ComposedMessage<'r> {
     pub number: ValidNumber,
     /// The index of the variant; 0 without variants.
     pub arm: usize,
-    /// The message.
+    /// The message with the texts that were rendered for the record.
     pub message: FilledMessage<'r>,
 }
 
@@ -341,7 +341,7 @@ pub struct ComposedMessage<'r> {
 pub struct ComposeFailure {
     /// The state of its row: skipped or invalid.
     pub state: RowState,
-    /// The reason.
+    /// The reason as it is recorded for the row, such as `filtered`.
     pub reason: Cow<'static, str>,
     /// The problem of the text that fails with the row, if any.
     pub problem: Option<Box<TextProblem>>,

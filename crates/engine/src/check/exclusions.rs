@@ -146,7 +146,7 @@ pub struct CurrentRow {
     pub phone: Phone,
     /// The text that the earlier run would have for the row. `None` if it cannot be rendered.
     pub text: Option<TextHash>,
-    /// The row.
+    /// The row, which the comparison can record as sent, cancelled or unclear.
     pub row: Row,
 }
 

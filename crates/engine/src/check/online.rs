@@ -23,7 +23,7 @@ pub type AccountAnswer =
 pub struct Signature {
     /// The channel that uses the name.
     pub channel: Channel,
-    /// The name.
+    /// The name, rendered with the constants of the campaign.
     pub name: String,
     /// The location in the campaign file.
     pub place: Option<SourceLocation>,

@@ -103,7 +103,7 @@ pub enum RowAnomaly {
 pub struct AnomalyRows {
     /// The cell of the first row, or the affected word.
     pub example: String,
-    /// The rows.
+    /// The planned rows with the anomaly.
     pub rows: RoaringBitmap,
 }
 
@@ -113,11 +113,11 @@ pub type AnomalyRowsByColumn = BTreeMap<(usize, RowAnomaly), AnomalyRows>;
 /// A condition that compares a column with a text.
 #[derive(Clone, Debug)]
 pub struct Comparison {
-    /// The column.
+    /// The index of the column in the list, from 0.
     pub column: usize,
     /// The name in templates.
     pub name: String,
-    /// The text.
+    /// The text with which trimmed cells are compared.
     pub text: String,
 }
 
@@ -408,7 +408,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cell_anomalies_are_distinguished_from_values() {
+    fn cell_anomalies_are_distinguished_from_usual_values() {
         let found = |cell: &'static str| find_cell_anomaly(cell);
         for marker in EMPTY_MARKERS {
             assert_eq!(found(marker), Some((RowAnomaly::EmptyMarker(marker), marker)));

@@ -125,7 +125,7 @@ pub type RowsBySize = BTreeMap<MessageSize, RoaringBitmap>;
 /// Rows whose SMS is longer because of the same characters.
 #[derive(Clone, Debug, Default)]
 pub struct CostlyRows {
-    /// The rows.
+    /// The planned rows whose SMS has additional parts.
     pub rows: RoaringBitmap,
     /// The number of additional parts.
     pub extra_parts: u64,
@@ -143,7 +143,7 @@ impl CostlyRows {
     }
 }
 
-/// An example message.
+/// One of the first planned messages of a survey.
 #[derive(Clone, Debug)]
 pub struct ExampleMessage {
     /// The row in the list.

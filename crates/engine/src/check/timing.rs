@@ -19,7 +19,7 @@ use campaign_core::domain::{Phone, Region, Row};
 use campaign_core::finding::Finding;
 use campaign_manifest::{Campaign, Profile, SendingDeadline, SendingWindow};
 
-/// The start of a run.
+/// The moment or the schedule at which a run begins, for checks of its times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunStart {
     /// The run begins at this moment.
@@ -248,7 +248,7 @@ pub struct RecipientZones {
 pub struct RowClocks {
     /// The zone that its number indicates, if any.
     pub phone_zone: Option<&'static str>,
-    /// The zone in its cell.
+    /// The database name of the zone in its cell. `None` without a valid zone.
     pub cell_zone: Option<String>,
 }
 

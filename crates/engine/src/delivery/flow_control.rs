@@ -24,7 +24,7 @@ pub(super) enum FollowUp {
     Warn(String),
     /// Recall waiting envelopes and announce the pause: a waiting intent would be in doubt after a crash.
     Pause {
-        /// The reason.
+        /// The reason in the gateway's signal, such as `HTTP 429`.
         reason: String,
         /// The length of the pause.
         time: Duration,
@@ -49,7 +49,6 @@ pub(super) enum FollowUp {
 /// A recorded stop: waiting envelopes are recalled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Halt {
-    /// The reason.
     pub(super) reason: String,
     /// Whether this is the first stop.
     pub(super) is_first: bool,
@@ -159,7 +158,7 @@ impl FlowControl {
                     false => BoundEffect::Wait { reason: describe_bound(bound), time: *wait },
                 }
             }
-            bound => BoundEffect::Stop(self.record_stop(exhausted_stop(bound))),
+            bound => BoundEffect::Stop(self.record_stop(stop_for_exhausted_bound(bound))),
         }
     }
 
@@ -282,7 +281,7 @@ pub(super) enum BoundEffect {
     Continue,
     /// Pause sending.
     Wait {
-        /// The reason.
+        /// The reason from [`describe_bound`], which includes the time when sending resumes.
         reason: String,
         /// The length of the pause.
         time: Duration,
@@ -292,7 +291,7 @@ pub(super) enum BoundEffect {
 }
 
 /// The stop for an exhausted bound.
-pub(super) fn exhausted_stop(bound: &Bound) -> Stop {
+pub(super) fn stop_for_exhausted_bound(bound: &Bound) -> Stop {
     let kind = match bound {
         Bound::Recipients { .. } | Bound::Cost { .. } => StopKind::Budget,
         Bound::Day { .. } => StopKind::Window,

@@ -59,9 +59,9 @@ use campaign_ledger::{
 /// The context of sending: ledger, gateway, observer and interrupts.
 #[derive(Clone)]
 pub struct SendContext {
-    /// The ledger.
+    /// Records each envelope before it is sent, and its outcomes afterwards.
     pub ledger: Arc<dyn Ledger>,
-    /// The gateway.
+    /// Sends the envelopes.
     pub gateway: Arc<dyn Gateway>,
     /// Receives events.
     pub observer: DeliveryObserver,
@@ -185,7 +185,7 @@ pub enum DeliveryEvent {
     Warning(String),
     /// Sending is paused.
     Waiting {
-        /// The reason.
+        /// The reason for people: a fragment without a full stop, such as `HTTP 429`.
         reason: String,
         /// The length of the pause.
         time: Duration,
@@ -206,7 +206,7 @@ pub enum DeliveryEvent {
     },
     /// The run begins no more envelopes, and waits for those in flight.
     Stopping {
-        /// The reason.
+        /// The reason for the stop, as in [`Stop::reason`].
         reason: String,
         /// Operations in flight.
         in_flight: usize,

@@ -20,11 +20,11 @@ use campaign_ledger::{
 
 /// Asks about the rows in doubt of a run.
 pub struct Reconciler<'a> {
-    /// The ledger.
+    /// Stores the answers as inquiries, row events and receipts.
     pub ledger: &'a dyn Ledger,
-    /// The gateway.
+    /// Answers whether it has the messages.
     pub gateway: &'a dyn Gateway,
-    /// The run.
+    /// The run with the rows in doubt.
     pub run: &'a Run,
     /// The lease of the run.
     pub lease: Lease,
@@ -39,7 +39,7 @@ pub struct Reconciler<'a> {
 /// The rows in doubt of a run, and a reference for the answers.
 #[derive(Debug, Default)]
 pub struct MessagesInDoubt {
-    /// The rows.
+    /// The rows to ask about, in ascending order.
     pub rows: Vec<MessageInDoubt>,
     /// A message that the gateway certainly accepted.
     pub reference: Option<MessageId>,

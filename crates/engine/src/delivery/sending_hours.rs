@@ -21,7 +21,7 @@ use campaign_content::audience::RecordFields;
 use campaign_core::calendar::{Window, Windows};
 use campaign_core::domain::{Phone, find_country};
 
-/// The wall clock.
+/// A source of the current time, which can be set back.
 pub type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 /// A future with a new feed.
 pub type FeedFuture = Pin<Box<dyn Future<Output = Result<Feed, Stop>> + Send>>;
@@ -83,7 +83,7 @@ pub struct SendingHours {
 struct SkippedRows {
     /// The time from which the first of these rows may be sent.
     opens: Option<Timestamp>,
-    /// The earliest time at which the window closes for a row that could not be sent in time.
+    /// The earliest time at which a window closes that is open, but closes before the message of its row can be sent.
     closes: Option<Timestamp>,
     /// Whether the window of some of these rows never opens.
     never_opens: bool,

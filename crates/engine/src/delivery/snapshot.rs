@@ -86,7 +86,7 @@ impl Snapshot {
         accepted.into_iter().any(|state| self.counts.get(state) > 0)
     }
 
-    /// The state of a row.
+    /// The state of a row, which can also be planned or excluded.
     pub fn row_state(&self, row: Row) -> RowState {
         self.states.row_state(row, &self.left_out)
     }

@@ -57,11 +57,11 @@ pub struct PollCounts {
 
 /// Polls the status of the messages of a run.
 pub struct StatusPoller<'a> {
-    /// The ledger.
+    /// Stores the answers as receipts, and reserves the rate for the inquiries.
     pub ledger: &'a dyn Ledger,
-    /// The gateway.
+    /// Answers the inquiries.
     pub gateway: &'a dyn Gateway,
-    /// The run.
+    /// The run whose messages are asked about.
     pub run: &'a Run,
     /// The account and its rate limit.
     pub allowance: Allowance,

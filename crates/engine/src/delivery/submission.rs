@@ -353,7 +353,6 @@ pub(super) enum WaitStep {
     Outcome,
 }
 
-/// A watched envelope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum WatchedEnvelope {
     /// An envelope without a number yet, by the order of registration.

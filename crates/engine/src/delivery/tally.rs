@@ -21,7 +21,7 @@ pub use campaign_ledger::StopKind;
 pub struct Stop {
     /// The kind of stop.
     pub kind: StopKind,
-    /// The reason.
+    /// The reason for people: a fragment without a full stop, such as `interrupted`.
     pub reason: String,
     /// Whether the cause is on this machine. A worker then leaves a shared run to processes on other machines.
     pub is_local: bool,

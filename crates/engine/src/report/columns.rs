@@ -116,7 +116,6 @@ pub(super) const RESULT_COLUMNS: [ResultColumn; 21] = [
     ResultColumn { name: "message_state", value: |cells| ColumnValue::Text(cells.message_state) },
 ];
 
-/// The names of the columns.
 pub(super) const COLUMN_NAMES: [&str; RESULT_COLUMNS.len()] = {
     let mut names = [""; RESULT_COLUMNS.len()];
     let mut at = 0;
@@ -418,7 +417,6 @@ fn format_instant(at: Timestamp) -> String {
     format!("{at:.3}")
 }
 
-/// The texts of an outcome.
 #[derive(Default)]
 struct OutcomeTexts<'a> {
     reason: &'a str,

@@ -46,7 +46,7 @@ pub enum EffectVerdict {
 /// The smallest group whose share is meaningful.
 const MIN_GROUP_SIZE: u64 = 30;
 
-/// The effect of a campaign.
+/// The purchases after the messages of an edition, by variant and for the holdout group.
 #[derive(Clone, Debug, Default)]
 pub struct CampaignEffect {
     /// The recipients who got a message, by variant; `None` without variants.
@@ -281,7 +281,6 @@ pub struct Purchases {
     pub unusable: BTreeMap<&'static str, (u64, Row)>,
 }
 
-/// A purchase.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Purchase {
     phone: Phone,

@@ -56,7 +56,7 @@ pub struct Forecast {
 pub struct LeftOutRows {
     /// Skipped or invalid.
     pub state: &'static str,
-    /// The reason.
+    /// The reason as it is recorded for the rows, such as `duplicate number`.
     pub reason: String,
     /// The number of rows.
     pub rows: u64,
@@ -64,10 +64,10 @@ pub struct LeftOutRows {
     pub first: Vec<u32>,
 }
 
-/// The maximum use of one channel.
+/// The maximum number of messages and parts that a run can send through one channel.
 #[derive(Clone, Debug, Serialize)]
 pub struct ChannelForecast {
-    /// The channel.
+    /// The name of the channel, such as `sms`.
     pub channel: &'static str,
     /// The number of messages.
     pub messages: u64,

@@ -220,7 +220,6 @@ impl<'l> RowBuffer<'l> {
         }
     }
 
-    /// Ends a row.
     pub(super) fn end_row(&mut self) {
         match self {
             Self::Csv(line) => line.end_line(),

@@ -15,7 +15,7 @@ use campaign_ledger::{
     AskedRow, EnvelopeFilter, EnvelopeRecord, Ledger, LedgerError, RowChange, RowEvents, RowState, Run, StoredReceipt,
 };
 
-/// A message and its history.
+/// A row's message with its attempts, answers, inquiries and receipts.
 #[derive(Clone, Debug)]
 pub struct MessageHistory {
     /// The row of the list.
@@ -55,14 +55,14 @@ pub enum HistoryEvent {
     Outcome {
         /// The number of the request.
         envelope: u32,
-        /// The outcome.
+        /// The outcome at the time of the answer; later changes are separate entries.
         outcome: OperationOutcome,
     },
     /// The gateway's answer to a request, if it was kept.
     Answer {
         /// The number of the request.
         envelope: u32,
-        /// The body.
+        /// The beginning of the body; long bodies are cut off.
         body: String,
     },
     /// The gateway was asked about the message. The time of the entry is that of the last inquiry.

@@ -169,7 +169,7 @@ pub enum RowPreview<'r> {
     LeftOut {
         /// The state of the row: skipped or invalid.
         state: RowState,
-        /// The reason.
+        /// The reason as it is recorded for the row, such as `duplicate number`.
         reason: &'r str,
     },
 }

@@ -33,7 +33,7 @@ impl SendingProgress {
         Self { earlier, counts, ..self }
     }
 
-    /// Updates the counts.
+    /// Replaces the counts, and updates the speed with the messages done at `now`.
     pub fn update_counts(&mut self, now: Instant, counts: &StateCounts) {
         self.counts.clone_from(counts);
         self.speed.update(now, self.count_done());

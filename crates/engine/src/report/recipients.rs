@@ -37,7 +37,7 @@ pub enum RecipientKey {
 /// A recipient of a list.
 #[derive(Clone, Copy, Debug)]
 pub struct Recipient {
-    /// The row.
+    /// The row in the frozen list.
     pub row: Row,
     /// The number, if the cell contains one.
     pub phone: Option<Phone>,
@@ -338,9 +338,9 @@ pub struct RecipientRecord {
 /// The rows of a run with this number.
 #[derive(Debug)]
 pub struct RecipientInRun {
-    /// The run.
+    /// The run, which can be a rehearsal or a single message.
     pub run: Run,
-    /// The rows.
+    /// The rows that have the number and match the selection.
     pub rows: RoaringBitmap,
     /// The results of each row.
     pub results: Vec<Value>,
@@ -512,7 +512,7 @@ pub const EVIDENCE_FORMAT: &str = "campaign evidence 1";
 /// The evidence about a number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
-    /// The facts.
+    /// A JSON object with the messages, the opt-outs and the runs that were not read.
     pub facts: Value,
     /// The facts as the digest covers them: JSON with sorted keys and without spaces.
     pub text: String,

@@ -39,7 +39,7 @@ pub enum ResultsError {
     /// The existing file contains messages that the ledger does not know.
     #[error("the ledger does not contain all messages that were sent: {sign}; nothing was written")]
     LedgerIncomplete {
-        /// The run.
+        /// The name of the newest run in the results, such as `sale@2`.
         run: String,
         /// The evidence against the ledger.
         sign: LossSign,

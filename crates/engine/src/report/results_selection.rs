@@ -32,7 +32,6 @@ pub struct RunResults<'a> {
     excel: bool,
 }
 
-/// A run that is listed.
 struct ListedRun<'a> {
     run: &'a Run,
     owned: bool,
@@ -330,7 +329,6 @@ pub(super) async fn choose_rows(
     Ok(rows)
 }
 
-/// The identity of a recipient.
 #[derive(Clone, Copy)]
 enum RecipientIdentity {
     Number(Phone),
@@ -411,10 +409,11 @@ impl RowCandidates {
         let mut rows = listing.into_rows(reader)?;
         let (mut candidates, mut identifier) = (Self::default(), RowIdentifier::new(texts));
         while let Some((chunk, facts)) = rows.next_chunk().await? {
-            for (recipient, facts) in chunk.iter().zip(&facts) {
-                let (row, phone) = (recipient.row, facts.phone(recipient.fields, &columns, region));
+            for (record, row_facts) in chunk.iter().zip(&facts) {
+                let row = record.row;
+                let phone = row_facts.phone(record.fields, &columns, region);
                 let recipient = phone.map(|phone| identifier.identify(row, phone));
-                candidates.add_row(row, recipient, facts.state(activity), listed);
+                candidates.add_row(row, recipient, row_facts.state(activity), listed);
             }
         }
         rows.finish().await?;

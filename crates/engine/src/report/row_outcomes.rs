@@ -145,7 +145,6 @@ struct SentAttempt {
     cost: Option<Amount>,
 }
 
-/// The attempts of a row.
 struct RowAttempts {
     last: SentAttempt,
     /// Earlier attempts; requests can be read in any order.
@@ -398,25 +397,24 @@ impl<'a> RowRecords<'a> {
     fn build_record(&self, row: Row, attempts: RowAttempts) -> RowRecord {
         let receipts = self.receipts.get(&row).map_or(&[][..], Vec::as_slice);
         let judgement = self.judge_row(row, &attempts, receipts);
-        let summary = self.summarize_receipts(row, &judgement, &attempts, receipts);
+        let receipt_summary = self.summarize_receipts(row, &judgement, &attempts, receipts);
         let is_repeated = !attempts.earlier.is_empty();
-        let is_amended = self.events.has_events(row) || (is_repeated && summary.is_some());
+        let is_amended = self.events.has_events(row) || (is_repeated && receipt_summary.is_some());
         let mut amendment = is_amended.then(|| build_amendment(&self.events, row, &attempts, &judgement));
         let has_two_messages = is_repeated
             && !receipts.is_empty()
             && self.events.has_two_messages(row, &attempts.to_attempts(row, &self.activities), receipts);
         let parts = attempts.sum_parts();
         // The decisive message can be an earlier one.
-        let has_order = |envelope| self.events.find_order(row, envelope) == judgement.order;
-        let sent = if is_repeated { attempts.select_attempt(has_order) } else { attempts.last };
-        if let (Some(amendment), Some(summary)) = (&mut amendment, &summary) {
+        let is_decisive = |envelope| self.events.find_order(row, envelope) == judgement.order;
+        let sent = if is_repeated { attempts.select_attempt(is_decisive) } else { attempts.last };
+        if let (Some(amendment), Some(summary)) = (&mut amendment, &receipt_summary) {
             amendment.duplicate |= has_two_messages || (is_repeated && summary.has_several_msg_ids(&sent, receipts));
         }
         let state = judgement.state;
         let SentAttempt { phone, kind, chain, begun_at, submitted_at, settled, .. } = sent;
         // Boxed, because few rows have either, and records are moved often.
-        let (amendment, summary) = (amendment.map(Box::new), summary.map(Box::new));
-        let receipt_summary = summary;
+        let (amendment, receipt_summary) = (amendment.map(Box::new), receipt_summary.map(Box::new));
         RowRecord { phone, kind, chain, begun_at, submitted_at, settled, parts, state, amendment, receipt_summary }
     }
 

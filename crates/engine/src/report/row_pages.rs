@@ -94,8 +94,8 @@ impl RowIndex {
         rows.last().copied().map(Row::new)
     }
 
-    /// The number of rows in a state (or in any state) before row `from`, and their total number.
-    pub fn count_before(&self, state: Option<RowState>, from: Row) -> (u64, u64) {
+    /// The number of rows in a state (or in any state) before row `from`, and the number of all rows in that state.
+    pub fn count_before_and_total(&self, state: Option<RowState>, from: Row) -> (u64, u64) {
         let sets = self.matching_sets(state);
         sets.fold((0, 0), |(before, all), set| (before + set.range_cardinality(..from.get()), all + set.len()))
     }
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(before(None, 8, 3), Some(5));
         assert_eq!(before(Some(RowState::Accepted), 7, 2), Some(3));
         assert_eq!(before(Some(RowState::Accepted), 2, 2), None);
-        let position = |state, from| sample_index().count_before(state, Row::new(from));
+        let position = |state, from| sample_index().count_before_and_total(state, Row::new(from));
         let set = |rows: &[u32]| rows.iter().copied().collect::<RoaringBitmap>();
         let index = RowIndex { sets: [(RowState::Delivered, set(&[2, 5])), (RowState::Read, set(&[3, 6]))].into() };
         let delivered = index.rows_from(Some(RowState::Delivered), Row::new(3), 9);

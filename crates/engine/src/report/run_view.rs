@@ -21,7 +21,7 @@ pub fn can_retry(run: &Run) -> bool {
     run.live && is_campaign && run.progress == RunProgress::Finished && run.purged_at.is_none()
 }
 
-/// The status of a run.
+/// The status of a run, derived from its progress and from its sending process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunStatus {
     /// A process is sending the run.
@@ -110,7 +110,7 @@ const FOLLOW_UP_TIME: Duration = Duration::from_secs(4 * 86_400);
 /// A run with its status and counts.
 #[derive(Clone, Debug)]
 pub struct RunView {
-    /// The run.
+    /// The run; for a shared run, `recipients` is the number of rows counted so far.
     pub run: Run,
     /// The status of the run.
     pub status: RunStatus,

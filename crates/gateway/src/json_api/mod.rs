@@ -1,8 +1,8 @@
 //! The gateway's JSON API (sections 2, 4 and 7 of the contract): the HTTP client, with modules that encode requests and
 //! read answers.
 //!
-//! The client sends one POST, once, to one host. It never repeats a request, follows a redirect, or uses a proxy from
-//! the environment.
+//! For each call, the client sends a single POST to one host. It never repeats a request, follows a redirect, or uses a
+//! proxy from the environment.
 
 mod encode;
 mod inquiry;
@@ -351,7 +351,7 @@ pub enum HttpExchange {
         status: u16,
         /// The wait that the `Retry-After` header asks for.
         retry_after: Option<Duration>,
-        /// The body.
+        /// The whole body, at most `MAX_ANSWER` bytes.
         body: Vec<u8>,
     },
 }

@@ -20,7 +20,7 @@ const MAX_RECEIPTS: usize = 1_000;
 pub struct IdentifiedReceipt {
     /// Our identifier, if the receipt has one; `Some(None)` if the value is not a whole number.
     pub id: Option<Option<u64>>,
-    /// The receipt.
+    /// The receipt, whose source is always [`ReceiptSource::Webhook`].
     pub receipt: Receipt,
 }
 

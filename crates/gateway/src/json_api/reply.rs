@@ -328,7 +328,6 @@ impl PlainItem {
 
 /// The match between items and operations.
 enum ItemMatch {
-    /// By position.
     Positions,
     /// By identifier: for each operation, the item with its identifier.
     Ids(Vec<Option<usize>>),

@@ -239,7 +239,7 @@ pub(super) async fn hourly_limit_bounds_drawn_rows(scene: Scene) {
     assert!(matches!(scene.draw_from(&shared_run(), counted).await, DrawOutcome::Refused(DrawRefusal::TooMany(_))));
 }
 
-pub(super) async fn opted_out_number_gets_no_single_marketing_message(scene: Scene) {
+pub(super) async fn single_marketing_message_is_refused_after_an_opt_out(scene: Scene) {
     let opted_out = |last, reach| OptOut {
         who: phone(last).into(),
         scope: OptOutScope::Marketing,

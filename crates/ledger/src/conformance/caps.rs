@@ -215,6 +215,7 @@ pub(super) async fn cap_counts_messages_to_a_forgotten_number(scene: Scene) {
     scene.settle_envelope(1, [accepted(), accepted()]).await;
     super::forgetting::forget_row(&scene, 2).await;
     assert_eq!(list_capped_rows(&scene, &[once], false).await, [2, 3]);
+    // Forgetting a number also adds an opt-out, which would hide the effect of the cap.
     let removal =
         OptOutRemoval { target: RemovalTarget::Number { phone: phone(2), scope: None }, by: "olena".into(), why: None };
     scene.ledger.remove_opt_outs(removal).await.unwrap();

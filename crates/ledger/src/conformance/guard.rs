@@ -2,7 +2,7 @@
 
 use super::scene::*;
 use crate::{
-    NumberFilter, RepeatCheck, RepeatPlace, RepeatRequest, RetriedRow, RetryOrder, RowUpdate, SentRow, Settlement,
+    NumberFilter, RepeatCheck, RepeatRequest, RepeatReservation, RetriedRow, RetryOrder, RowUpdate, SentRow, Settlement,
 };
 use campaign_core::domain::{Chain, Row};
 
@@ -76,13 +76,13 @@ pub(super) async fn retry_guards_its_row_from_the_intent_until_a_rejection(scene
 
 /// Reserves a message that is about to be sent. If the message was sent recently, returns its age in seconds as an
 /// error. `None` if the ledger's tables do not support reservations.
-async fn reserve_place(scene: &Scene, message: &str, again: bool) -> Option<Result<RepeatPlace, u64>> {
+async fn reserve_entry(scene: &Scene, message: &str, again: bool) -> Option<Result<RepeatReservation, u64>> {
     let request = RepeatRequest::Reserve { message: message.as_bytes().to_vec(), again };
     match scene.ledger.check_repeat(request).await.unwrap() {
-        RepeatCheck::Taken(place) => Some(Ok(place)),
+        RepeatCheck::Reserved(reservation) => Some(Ok(reservation)),
         RepeatCheck::Repeated(ago) => Some(Err(ago.as_secs())),
         RepeatCheck::Unavailable => None,
-        RepeatCheck::Free => panic!("a reservation takes the place or is refused"),
+        RepeatCheck::Free => panic!("a reservation is made or refused"),
     }
 }
 
@@ -94,13 +94,13 @@ async fn was_sent(scene: &Scene, message: &str) -> bool {
 pub(super) async fn reservation_blocks_a_repeated_message_until_released(scene: Scene) {
     assert!(!was_sent(&scene, "380 Hi").await);
     // The tables of early versions do not support reservations.
-    let Some(first) = reserve_place(&scene, "380 Hi", false).await else { return };
+    let Some(first) = reserve_entry(&scene, "380 Hi", false).await else { return };
     let first = first.unwrap();
     assert!(was_sent(&scene, "380 Hi").await && !was_sent(&scene, "381 Hi").await);
-    assert_eq!(reserve_place(&scene, "380 Hi", false).await, Some(Err(0)));
-    assert!(matches!(reserve_place(&scene, "381 Hi", false).await, Some(Ok(_))));
+    assert_eq!(reserve_entry(&scene, "380 Hi", false).await, Some(Err(0)));
+    assert!(matches!(reserve_entry(&scene, "381 Hi", false).await, Some(Ok(_))));
     // Releasing a second message does not release the first.
-    let again = reserve_place(&scene, "380 Hi", true).await.unwrap().unwrap();
+    let again = reserve_entry(&scene, "380 Hi", true).await.unwrap().unwrap();
     scene.ledger.check_repeat(RepeatRequest::Release(again.clone())).await.unwrap();
     assert!(was_sent(&scene, "380 Hi").await);
     if again.until != first.until {
@@ -111,11 +111,11 @@ pub(super) async fn reservation_blocks_a_repeated_message_until_released(scene: 
     }
     scene.ledger.check_repeat(RepeatRequest::Release(first)).await.unwrap();
     assert!(!was_sent(&scene, "380 Hi").await);
-    assert!(matches!(reserve_place(&scene, "380 Hi", false).await, Some(Ok(_))));
+    assert!(matches!(reserve_entry(&scene, "380 Hi", false).await, Some(Ok(_))));
 }
 
 pub(super) async fn reservation_goes_to_one_of_many_callers(scene: Scene) {
-    let reservations = (0..8).map(|_| async { reserve_place(&scene, "380 Hi", false).await });
+    let reservations = (0..8).map(|_| async { reserve_entry(&scene, "380 Hi", false).await });
     let results = futures_util::future::join_all(reservations).await;
     let permits: Vec<_> = results.into_iter().flatten().collect();
     assert!(permits.is_empty() || permits.iter().filter(|place| place.is_ok()).count() == 1, "{permits:?}");

@@ -126,7 +126,7 @@ promises! {
         shared_runs_differ_by_edition,
         given_identifier_is_used_for_one_message,
         hourly_limit_bounds_drawn_rows,
-        opted_out_number_gets_no_single_marketing_message;
+        single_marketing_message_is_refused_after_an_opt_out;
     shards:
         shards_are_drawn_in_order_without_repeating_rows,
         one_worker_draws_until_the_gateway_accepts_a_message,

@@ -122,7 +122,6 @@ impl Scene {
         self.ledger.list_runs(RunFilter::all()).await.unwrap().into_iter().find(|run| run.key == self.run.key).unwrap()
     }
 
-    /// The states of rows 2 to 5.
     pub(crate) async fn row_states(&self) -> Vec<Option<RowState>> {
         let states = self.load_row_states().await;
         (2..=5).map(|row| states.recorded_state(Row::new(row))).collect()

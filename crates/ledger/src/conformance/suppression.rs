@@ -30,7 +30,6 @@ fn campaign_opt_out(row: u32, campaign: &str) -> OptOut {
     OptOut { scope: OptOutScope::from_campaign(Some(campaign)), ..opt_out(row) }
 }
 
-/// An opt-out from all messages.
 fn opt_out_from_all_messages(row: u32) -> OptOut {
     OptOut { scope: OptOutScope::All, ..opt_out(row) }
 }

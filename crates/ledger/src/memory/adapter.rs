@@ -22,7 +22,7 @@ use crate::{
 };
 use campaign_core::domain::LOOPBACK;
 
-/// The ledger in memory.
+/// A ledger that exists only in the memory of this process, for tests.
 pub struct MemoryLedger {
     contents: Mutex<LedgerContents>,
     /// The names of held locks.
@@ -59,7 +59,6 @@ impl MemoryLedger {
         is_free.then(|| HeldName { held_names: Arc::clone(&self.held_names), name })
     }
 
-    /// Locks the first free place.
     pub(super) fn lock_first_free_place(&self, campaign: &str, account: &str) -> (u32, HeldName) {
         let locked =
             (0..).find_map(|place| Some((place, self.try_lock_name(run::place_name(campaign, account, place))?)));

@@ -460,8 +460,8 @@ impl LedgerContents {
         Ok(find_capped_rows(bounds, now, &intent.rows, messages))
     }
 
-    /// The messages to each number that count towards caps, either through gateways on loopback or through other
-    /// gateways. Only the messages of this run have a row.
+    /// The messages to each number that count towards caps: those sent through gateways on loopback if `loopback` is
+    /// set, otherwise those sent through other gateways. Only the messages of `run` have a row.
     fn prior_messages(&self, loopback: bool, run: Option<RunId>) -> FxHashMap<Addressee, Vec<PriorMessage>> {
         let mut messages = FxHashMap::<Addressee, Vec<PriorMessage>>::default();
         for stored in self.stored_runs().filter(|stored| stored.run.suppression.loopback == loopback) {

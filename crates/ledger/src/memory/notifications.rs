@@ -10,7 +10,6 @@ use crate::rules::NumberErasure;
 use crate::{LedgerError, NewNotification, Notification, NotificationOutcome, NotificationUpdate};
 use campaign_core::domain::NotificationEvent;
 
-/// A queued notification.
 #[derive(Clone, Debug)]
 pub(super) struct QueuedNotification {
     notification: Notification,

@@ -12,7 +12,6 @@ use crate::{
 };
 use campaign_core::domain::Row;
 
-/// A drawn shard.
 #[derive(Clone, Debug)]
 pub(super) struct DrawnShard {
     place: u32,

@@ -135,15 +135,16 @@ impl StoredRun {
 
     /// Whether the lease of an intent still covers its rows.
     pub(super) fn is_leased(&self, intent: &Intent) -> bool {
-        let holds = |block: &Lease| {
-            *block == intent.lease && covering_span(&intent.rows).is_some_and(|rows| owns_rows(block.rows, rows))
-        };
-        let has_shard = |rows| self.has_shard_with_rows(intent.lease.epoch, rows);
-        let covers_rows = self.blocks.values().any(holds) || covering_span(&intent.rows).is_some_and(has_shard);
-        self.run.may_send_whole_run(intent.lease) || (self.run.may_send_drawn_rows() && covers_rows)
+        if self.run.may_send_whole_run(intent.lease) {
+            return true;
+        }
+        let Some(rows) = covering_span(&intent.rows) else { return false };
+        let is_in_block = self.blocks.values().any(|lease| *lease == intent.lease && owns_rows(lease.rows, rows));
+        let is_in_shard = self.has_shard_with_rows(intent.lease.epoch, rows);
+        self.run.may_send_drawn_rows() && (is_in_block || is_in_shard)
     }
 
-    /// The number of the next envelope.
+    /// The number that follows the last envelope, or 1 without envelopes.
     pub fn next_envelope_number(&self) -> u32 {
         self.envelopes.keys().next_back().map_or(1, |last| last + 1)
     }

@@ -9,7 +9,7 @@ use super::contents::timestamp_from_micros;
 use super::{LedgerContents, MemoryLedger};
 use crate::guards::{RepeatKey, is_expired};
 use crate::rules::{
-    NumberErasure, PlaceRelease, REPLACED_REASON, check_repeat, erase_text_from_change, erase_texts_from_receipt,
+    NumberErasure, REPLACED_REASON, ReservationRelease, check_repeat, erase_text_from_change, erase_texts_from_receipt,
     look_for_repeat,
 };
 use crate::{
@@ -53,7 +53,7 @@ impl ListedOptOut {
     }
 }
 
-/// The list with its version.
+/// The opt-outs and the version of the suppression list.
 #[derive(Clone, Debug, Default)]
 pub struct OptOutList {
     /// All opt-outs, active or ended.
@@ -107,7 +107,7 @@ impl OptOutList {
         self.records.iter().filter(|known| known.is_active()).map(|known| &known.opt_out)
     }
 
-    /// Adds opt-outs.
+    /// Adds opt-outs that are not covered yet, and ends those that they replace.
     pub fn add_opt_outs(&mut self, opt_outs: Vec<OptOut>) -> Additions {
         let (are_few, mut additions) = (opt_outs.len() <= Additions::MAX_LISTED, Additions::default());
         for mut opt_out in opt_outs {
@@ -133,7 +133,9 @@ impl OptOutList {
                 }
             }
         }
-        self.version += u64::from(additions.added > 0);
+        if additions.added > 0 {
+            self.version += 1;
+        }
         additions
     }
 
@@ -153,7 +155,9 @@ impl OptOutList {
             known.end(at, &removal.by, removal.why.as_deref().unwrap_or_default());
             removed.push(known.opt_out.clone());
         }
-        self.version += u64::from(!removed.is_empty());
+        if !removed.is_empty() {
+            self.version += 1;
+        }
         removed
     }
 
@@ -381,18 +385,18 @@ impl RepeatGuard for MemoryLedger {
                     repeats.retain(|_, until| !is_expired(*until, now));
                     let hash = MESSAGE_KEY.hash_message(&message);
                     let check = check_repeat(hash, repeats.get(&hash).copied(), again, now);
-                    if let RepeatCheck::Taken(place) = &check {
-                        repeats.insert(hash, place.until);
+                    if let RepeatCheck::Reserved(reservation) = &check {
+                        repeats.insert(hash, reservation.until);
                     }
                     check
                 }
-                RepeatRequest::Release(place) => {
-                    match place.plan_release(repeats.get(&place.hash).copied(), now) {
-                        PlaceRelease::Nothing => {}
-                        PlaceRelease::Restore(before) => drop(repeats.insert(place.hash, before)),
-                        PlaceRelease::Delete => drop(repeats.remove(&place.hash)),
+                RepeatRequest::Release(reservation) => {
+                    match reservation.plan_release(repeats.get(&reservation.hash).copied(), now) {
+                        ReservationRelease::Nothing => {}
+                        ReservationRelease::Restore(before) => drop(repeats.insert(reservation.hash, before)),
+                        ReservationRelease::Delete => drop(repeats.remove(&reservation.hash)),
                     }
-                    look_for_repeat(repeats.get(&place.hash).copied(), now)
+                    look_for_repeat(repeats.get(&reservation.hash).copied(), now)
                 }
             })
         })

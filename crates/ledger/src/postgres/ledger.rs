@@ -230,7 +230,6 @@ impl PostgresLedger {
         retry_while_unavailable(&self.place, operation).await
     }
 
-    /// Opens the write connection.
     pub(super) async fn open_write_connection(&self) -> Result<WriteConnection, LedgerError> {
         let mark_error = |error: std::io::Error| {
             let reason = format!("its high-water mark `{}` cannot be opened: {error}", self.mark.display());

@@ -109,7 +109,8 @@ impl Locks {
     pub(super) async fn close(&self) {
         self.tasks.close();
         self.tasks.wait().await;
-        // If the database is not up to date, the unlocked file informs the other processes on this machine.
+        // If the database is not up to date, the presence file is kept: because it is unlocked, the other processes on
+        // this machine see that this process has ended.
         let is_database_current =
             self.leases.list_held_locks().is_empty() && self.leases.list_released_locks().is_empty();
         if let Some(presence) = self.presence.get().filter(|_| is_database_current) {
@@ -248,7 +249,6 @@ async fn find_lock_owner(reader: &mut PgConnection, name: &str) -> Result<Option
     record.map(read_owner).transpose().map_err(StatementError::Sql)
 }
 
-/// A request for a lock.
 #[derive(Clone)]
 struct LockRequest {
     name: String,

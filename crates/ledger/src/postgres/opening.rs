@@ -132,7 +132,6 @@ async fn record_chains(connection: &mut PgConnection) -> Result<(), StatementErr
     Ok(())
 }
 
-/// The state of a ledger.
 pub(super) struct LedgerState {
     /// The identity and generation of the ledger.
     pub(super) mark: HighWaterMark,

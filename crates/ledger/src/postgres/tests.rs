@@ -261,7 +261,7 @@ async fn earlier_tables_are_used_until_upgraded() {
         in_use.supports_repeat_guard() && in_use.supports_consents() && in_use.supports_all_scopes(),
         "it uses the available tables"
     );
-    assert!(matches!(reserve(&in_use).await, RepeatCheck::Taken(_)));
+    assert!(matches!(reserve(&in_use).await, RepeatCheck::Reserved(_)));
     let mut consents = ConsentBlockBuilder::default();
     consents.add_row(Row::new(2), ConsentCells::default());
     in_use.update_runs(vec![run], RunUpdate::Consents([consents.build()].into())).await.unwrap();

@@ -48,7 +48,6 @@ const BEGIN_WRITE: &str = concat!(
 /// The time for which the record of a writer without new commits is kept, in microseconds.
 const WRITER_RETENTION: i64 = 7 * 24 * 3_600_000_000;
 
-/// The turn to write.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WriteTurn {
     /// The time of the database, in microseconds since 1970.

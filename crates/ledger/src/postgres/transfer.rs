@@ -59,24 +59,24 @@ impl PostgresLedger {
     /// If another process uses the file, the file is damaged or outdated, or the database contains another ledger.
     pub async fn take_over(address: &PostgresAddress, from: &SqliteLedger) -> Result<CopiedLedger, LedgerError> {
         let runs = (from as &dyn Ledger).list_runs(RunFilter::all()).await?;
-        let content = summarize_runs(from, &runs).await;
-        let before = from.load_mark().await?;
+        let summary = summarize_runs(from, &runs).await;
+        let mark = from.load_mark().await?;
         if let Some(existing) = find_existing_mark(address).await? {
-            if existing.id != before.after_move().id {
+            if existing.id != mark.after_move().id {
                 return Err(LedgerError::Occupied { path: address.display_name().to_owned() });
             }
             // If the file is outdated, the earlier takeover was completed.
             if from.ensure_newest().is_ok() {
                 from.begin_handover().await?.end().await?;
             }
-            return Ok(content);
+            return Ok(summary);
         }
         let mut handover = from.begin_handover().await?;
         let takeover = LedgerTakeover { address, place: from.display_path(), replaces: false };
         match takeover.copy_ledger(&mut handover, &runs, async |run| from.load_copies(run).await).await {
             Ok(without_copies) => {
                 failpoint::pass("ledger.copied");
-                handover.end().await.map(|()| CopiedLedger { without_copies, ..content })
+                handover.end().await.map(|()| CopiedLedger { without_copies, ..summary })
             }
             Err(error) => {
                 handover.cancel().await;
@@ -168,7 +168,7 @@ fn copy_error(run: &Run, error: &io::Error) -> LedgerError {
     LedgerError::NotCopied { place: "the database".to_owned(), reason: format!("{}: {error}", run.name()) }
 }
 
-/// The tables that a ledger file also has. Referenced tables come first.
+/// The tables that a ledger file also has, in the order of their creation. So referenced tables come first.
 pub(super) async fn list_tables(connection: &mut PgConnection) -> sqlx::Result<Vec<String>> {
     let statement = "SELECT relname::text FROM pg_class WHERE relnamespace = 'campaign'::regnamespace AND relkind = 'r' ORDER BY oid";
     let names: Vec<String> = scalar(statement).fetch_all(connection).await?;

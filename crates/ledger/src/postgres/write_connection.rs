@@ -229,7 +229,7 @@ impl Default for WriterCommits {
 }
 
 impl WriterCommits {
-    /// Counts the next commit.
+    /// Counts one more commit, and returns the new count.
     pub(super) fn count_next(&mut self) -> Self {
         self.count += 1;
         *self

@@ -1,4 +1,4 @@
-//! Evidence of consent in blocks of rows.
+//! Storing and loading the evidence of consent, in blocks of rows.
 
 use futures_util::TryStreamExt as _;
 use roaring::RoaringBitmap;

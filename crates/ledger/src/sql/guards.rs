@@ -8,9 +8,10 @@ use super::envelopes::{SELECT_ENVELOPES, SELECT_ENVELOPES_WITHIN, envelope_from_
 use super::{Now, StatementError, parse_name, query, read_ledger, scalar};
 use super::{events, forgetting, receipts};
 use crate::guards::{RepeatHash, RepeatKey, latest_expiry};
-use crate::rules::{Guard, PlaceRelease, check_repeat, look_for_repeat};
+use crate::rules::{Guard, ReservationRelease, check_repeat, look_for_repeat};
 use crate::{
-    LedgerError, LedgerFuture, NumberSet, RepeatCheck, RepeatGuard, RepeatPlace, RepeatRequest, RunId, RunProgress,
+    LedgerError, LedgerFuture, NumberSet, RepeatCheck, RepeatGuard, RepeatRequest, RepeatReservation, RunId,
+    RunProgress,
 };
 
 /// The numbers that have or might have a message in any of these runs.
@@ -82,12 +83,13 @@ impl RepeatGuard for Adapter {
                 RepeatRequest::Reserve { message, again } => {
                     self.write(move |connection, now| {
                         let message = message.clone();
-                        Box::pin(async move { reserve_place(connection, now, &message, again).await })
+                        Box::pin(async move { reserve_entry(connection, now, &message, again).await })
                     })
                     .await
                 }
-                RepeatRequest::Release(place) => {
-                    self.write(move |connection, now| Box::pin(release_place(connection, now, place.clone()))).await
+                RepeatRequest::Release(reservation) => {
+                    self.write(move |connection, now| Box::pin(release_entry(connection, now, reservation.clone())))
+                        .await
                 }
             }
         })
@@ -95,7 +97,7 @@ impl RepeatGuard for Adapter {
 }
 
 /// Deletes expired entries, and reserves the entry of a message. `again` permits a repeat.
-async fn reserve_place(
+async fn reserve_entry(
     connection: &mut Connection,
     now: Now,
     message: &[u8],
@@ -108,8 +110,8 @@ async fn reserve_place(
         .await?;
     let hash = load_or_create_key(&mut *connection).await?.hash_message(message);
     let check = check_repeat(hash, find_expiry(&mut *connection, &hash).await?, again, now.0);
-    if let RepeatCheck::Taken(place) = &check {
-        store_expiry(connection, &hash, place.until).await?;
+    if let RepeatCheck::Reserved(reservation) = &check {
+        store_expiry(connection, &hash, reservation.until).await?;
     }
     Ok(check)
 }
@@ -120,20 +122,23 @@ async fn look_for_message(reader: &mut Connection, now: Now, message: &[u8]) -> 
 }
 
 /// Releases a reservation, unless a later message with the same content replaced it.
-async fn release_place(
+async fn release_entry(
     connection: &mut Connection,
     now: Now,
-    place: RepeatPlace,
+    reservation: RepeatReservation,
 ) -> Result<RepeatCheck, StatementError> {
-    let known = find_expiry(&mut *connection, &place.hash).await?;
-    match place.plan_release(known, now.0) {
-        PlaceRelease::Nothing => {}
-        PlaceRelease::Restore(before) => store_expiry(&mut *connection, &place.hash, before).await?,
-        PlaceRelease::Delete => {
-            query("DELETE FROM repeats WHERE hash = $1").bind(place.hash.to_vec()).execute(&mut *connection).await?;
+    let known = find_expiry(&mut *connection, &reservation.hash).await?;
+    match reservation.plan_release(known, now.0) {
+        ReservationRelease::Nothing => {}
+        ReservationRelease::Restore(before) => store_expiry(&mut *connection, &reservation.hash, before).await?,
+        ReservationRelease::Delete => {
+            query("DELETE FROM repeats WHERE hash = $1")
+                .bind(reservation.hash.to_vec())
+                .execute(&mut *connection)
+                .await?;
         }
     }
-    Ok(look_for_repeat(find_expiry(connection, &place.hash).await?, now.0))
+    Ok(look_for_repeat(find_expiry(connection, &reservation.hash).await?, now.0))
 }
 
 async fn store_expiry(connection: &mut Connection, hash: &RepeatHash, until: i64) -> Result<(), StatementError> {

@@ -23,7 +23,6 @@ use campaign_core::domain::{IdRange, LOOPBACK, Purpose};
 /// The state of a run without frozen copies; it has never sent anything.
 pub(super) const PREPARING: &str = "preparing";
 
-/// The initial state of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InitialRunState {
     /// The copies of the run are not stored yet.
@@ -423,7 +422,8 @@ pub(super) fn timestamp_from_micros(microseconds: i64) -> Result<Timestamp, Stat
     Timestamp::from_microsecond(microseconds).map_err(|error| LedgerError::Unreadable(error.to_string()).into())
 }
 
-/// Converts an identifier or count to the signed integer that databases store. All of them are below 2^53.
+/// Converts an identifier or count to the signed integer that databases store. All such numbers are below 2^53, so none is
+/// clamped.
 pub(super) fn to_signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

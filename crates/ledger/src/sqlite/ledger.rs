@@ -194,7 +194,6 @@ impl SqliteLedger {
         self.readers.acquire().await.map_err(|error| storage_error(&self.path, &error))
     }
 
-    /// Opens the write connection.
     pub(super) async fn open_write_connection(&self) -> Result<WriteConnection, LedgerError> {
         opening::open_write_connection(&self.path, self.clock, self.patience).await
     }

@@ -111,14 +111,15 @@ pub(super) fn find_unambiguous_key(
     (!can_loosen).then_some(candidate)
 }
 
-/// Whether an unknown key belongs under the missing key `key`.
+/// Whether the unknown key `name` probably belongs under the missing key `key`.
 pub(super) fn belongs_under(name: &str, key: &KeySpec) -> bool {
-    let needs =
-        |keys: &'static [KeySpec]| find_key(keys, name).is_some_and(|key| key.presence != KeyPresence::Optional);
+    let have_required_key =
+        |keys: &'static [KeySpec]| find_key(keys, name).is_some_and(|inner| inner.presence != KeyPresence::Optional);
     match key.shape {
-        ValueShape::Map(inner) => needs(inner),
+        ValueShape::Map(inner) => have_required_key(inner),
         ValueShape::Channels => {
-            find_key(CHANNELS, name).is_some() || CHANNELS.iter().any(|channel| needs(channel_keys(channel.name)))
+            find_key(CHANNELS, name).is_some()
+                || CHANNELS.iter().any(|channel| have_required_key(channel_keys(channel.name)))
         }
         _ => false,
     }

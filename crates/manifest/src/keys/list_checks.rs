@@ -37,7 +37,6 @@ pub(super) fn check_channel(item: &Node, report: &mut FindingCollector) {
     report.add(&head_span(item), finding);
 }
 
-/// Checks the keys of a channel.
 fn check_channel_keys(channel_item: &ChannelItem<'_>, item: &Node, report: &mut FindingCollector) {
     let empty_map = Node { content: NodeContent::Map(Vec::new()), span: item.span.clone() };
     let key = channel_item.channel.name().to_owned();
@@ -97,7 +96,7 @@ pub(super) fn report_missing_dashes(entry: &MapEntry, channels: &[MapEntry], rep
 
 /// A channel with its keys.
 pub(crate) struct ChannelItem<'n> {
-    /// The channel.
+    /// The channel; a guess if the author misspelled its name.
     pub channel: Channel,
     /// The name of the channel in the file.
     pub(crate) name_span: &'n Range<usize>,

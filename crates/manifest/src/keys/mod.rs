@@ -30,7 +30,7 @@ pub(crate) const OTHER_COUNTRIES: &str = "else";
 /// A key of a map.
 #[derive(Clone, Copy, Debug)]
 pub struct KeySpec {
-    /// The name.
+    /// The name in files, or a stand-in for list items and author-defined names.
     pub name: &'static str,
     /// The form of the value.
     pub(crate) shape: ValueShape,
@@ -60,7 +60,7 @@ pub(crate) enum KeyPresence {
 pub enum ValueShape {
     /// A text of one line that is used unchanged: a name, a path.
     Line,
-    /// A template.
+    /// A text that can have several lines and placeholders.
     Template,
     /// A template, or the text file that holds it.
     Message,
@@ -115,7 +115,7 @@ pub enum ValueShape {
     },
     /// A map of any content, sent unchanged.
     Properties,
-    /// A list.
+    /// A list of items that have the same form.
     List {
         /// The kind of the items.
         item: &'static KeySpec,
@@ -182,7 +182,6 @@ impl KeySpec {
     }
 }
 
-/// The names of the keys.
 pub(crate) fn key_names(keys: &'static [KeySpec]) -> impl Iterator<Item = &'static str> + Clone {
     keys.iter().map(|key| key.name)
 }
@@ -208,7 +207,6 @@ pub struct KeyPlace {
     shape: ValueShape,
 }
 
-/// The keys of a secret.
 static SECRET_KEYS: &[KeySpec] = &[
     KeySpec::new("env", ValueShape::Line, "CAMPAIGN_API_KEY")
         .with_doc("The environment variable that contains the secret.")
@@ -324,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_allowed_at_a_path_match_the_key_tables() {
+    fn path_leads_to_the_keys_that_it_allows() {
         for (text, expected) in [
             ("", "recipients"),
             ("recipients", "region"),

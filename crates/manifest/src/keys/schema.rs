@@ -1,5 +1,5 @@
-//! JSON Schemas of the files that people write, for editors; generated from the tables that the files are checked
-//! against.
+//! JSON Schemas that let editors check the files that people write. They are generated from the same tables that
+//! `check` uses.
 
 use serde_json::{Map, Value, json};
 

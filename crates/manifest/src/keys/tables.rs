@@ -92,7 +92,6 @@ static SHARE: KeySpec = KeySpec::new("share", ValueShape::Share, "10%").with_doc
 static VARIANT: KeySpec =
     KeySpec::new("variant", ValueShape::Map(VARIANT_KEYS), "{ share: 50% }").with_doc("A variant.");
 
-/// The keys of a variant.
 pub(crate) static VARIANT_KEYS: &[KeySpec] = &[
     KeySpec::new("share", ValueShape::Share, "50%")
         .with_doc("The share of recipients who get this variant.")

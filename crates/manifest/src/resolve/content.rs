@@ -23,7 +23,6 @@ const MAX_NAME_LENGTH: usize = 64;
 pub(super) struct ChannelEntry<'n> {
     /// The path of the channel's keys, such as `channels[0].sms`.
     pub(super) path: String,
-    /// The channel.
     pub(super) channel: Channel,
     /// The location of the channel's name.
     pub(super) name_span: &'n Range<usize>,

@@ -1,4 +1,5 @@
-//! Conversion of a campaign file into a valid campaign: defaults, names, paths and the rules of the contract.
+//! Conversion of a campaign file into a valid campaign: defaults, names, paths and the rules of the gateway
+//! contract.
 //!
 //! `recipients` resolves the list, `content` the channels and variants, `texts` the texts, and `timing` all keys for
 //! dates and times. This file resolves the rest and assembles the campaign.

@@ -25,18 +25,15 @@ pub(crate) use mistakes::find_slips;
 /// A value with its position in the file.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// The content.
     pub(crate) content: NodeContent,
     /// The byte range of the value in the file.
     pub span: Range<usize>,
 }
 
-/// The content of a node.
 #[derive(Clone, Debug)]
 pub(crate) enum NodeContent {
     /// A single value, such as a text or a number.
     Scalar(Scalar),
-    /// A list.
     List(Vec<Node>),
     /// A map, with its keys in the order of the file and without duplicates.
     Map(Vec<MapEntry>),
@@ -54,11 +51,11 @@ pub struct Scalar {
 /// A key of a map with its value.
 #[derive(Clone, Debug)]
 pub struct MapEntry {
-    /// The key.
+    /// The key, without quotes and escapes.
     pub key: String,
     /// The key's bytes in the file.
     pub key_span: Range<usize>,
-    /// The value.
+    /// The value, which is an empty scalar if it is missing.
     pub value: Node,
 }
 

@@ -309,7 +309,6 @@ pub struct ExampleCampaign {
     files: &'static [ExampleFile],
 }
 
-/// A file of an example.
 #[derive(Debug)]
 struct ExampleFile {
     /// The name in the folder of the example.

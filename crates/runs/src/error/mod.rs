@@ -34,7 +34,7 @@ pub enum Error {
     /// A campaign names a gateway that has no profile.
     #[error("{}", describe_problem_count(.findings))]
     UnknownGateway {
-        /// The gateway.
+        /// The name of the gateway.
         name: String,
         /// The campaign's file.
         file: PathBuf,
@@ -53,7 +53,7 @@ pub enum Error {
     /// The account gave no usable answer.
     #[error("{}", describe_unanswered(.gateway, .key, .failure))]
     Unanswered {
-        /// The profile.
+        /// The name of the gateway profile.
         gateway: String,
         /// The source of its key.
         key: String,
@@ -98,9 +98,9 @@ pub enum Error {
     /// Another process is sending the campaign.
     #[error("{}", describe_busy(.campaign, .gateway, *.since))]
     Busy {
-        /// The campaign.
+        /// The name of the campaign.
         campaign: String,
-        /// The gateway.
+        /// The name of the gateway.
         gateway: String,
         /// The time at which that process locked the campaign, if known.
         since: Option<Timestamp>,
@@ -108,9 +108,9 @@ pub enum Error {
     /// Another process is sending the campaign, so its run cannot be reconciled, decided, cancelled or erased.
     #[error("{}", describe_busy(.campaign, .gateway, *.since))]
     BusyRun {
-        /// The campaign.
+        /// The name of the campaign.
         campaign: String,
-        /// The gateway.
+        /// The name of the gateway.
         gateway: String,
         /// The time at which that process locked the campaign, if known.
         since: Option<Timestamp>,
@@ -122,21 +122,21 @@ pub enum Error {
          stopped"
     )]
     NothingToStopYet {
-        /// The run.
+        /// The name of the run.
         run: String,
-        /// The campaign.
+        /// The name of the campaign.
         campaign: String,
     },
     /// Another process took the run in the meantime.
     #[error("another process has taken over {run}")]
     Taken {
-        /// The run.
+        /// The name of the run.
         run: String,
     },
     /// A run is unfinished, so a new round cannot begin.
     #[error("cannot send to all recipients again while {run} is unfinished; nothing was sent")]
     RoundUnfinished {
-        /// The run.
+        /// The name of the run.
         run: String,
     },
     /// Rows are not sent again.
@@ -145,17 +145,17 @@ pub enum Error {
     /// A run was cancelled.
     #[error("{run} was cancelled and can no longer send messages")]
     Cancelled {
-        /// The run.
+        /// The name of the run.
         run: String,
         /// The campaign file, if the ledger has it.
         file: Option<PathBuf>,
-        /// The gateway.
+        /// The name of the gateway.
         gateway: String,
     },
     /// The run contains single operations, which are never repeated.
-    #[error("{}", describe_single_run(.run))]
+    #[error("{}", explain_single_run(.run))]
     SingleRun {
-        /// The run.
+        /// The name of the run.
         run: String,
     },
     /// Only the process that started single messages, lookups or verification calls can stop them.
@@ -177,7 +177,7 @@ pub enum Error {
         format_local_minute(*.began_at)
     )]
     OtherFile {
-        /// The campaign.
+        /// The name of the campaign.
         campaign: String,
         /// The last run that was started from the other file.
         run: String,
@@ -191,7 +191,7 @@ pub enum Error {
         "no run was started from this file; the runs of `{campaign}` were started from `{there}`, most recently {run}"
     )]
     RunsElsewhere {
-        /// The campaign.
+        /// The name of the campaign.
         campaign: String,
         /// The campaign's last run.
         run: String,
@@ -276,13 +276,13 @@ pub enum Error {
     /// The run was a rehearsal, and its sandbox no longer exists.
     #[error("{run} was a rehearsal; its built-in sandbox no longer exists, so its messages cannot be reconciled")]
     RehearsalForgotten {
-        /// The run.
+        /// The name of the run.
         run: String,
     },
     /// The run has ended, so it cannot be cancelled.
     #[error("{run} has already ended; there is nothing to cancel")]
     NothingToCancel {
-        /// The run.
+        /// The name of the run.
         run: String,
     },
     /// The host of a profile differs from the one at its first use.
@@ -292,7 +292,7 @@ pub enum Error {
         describe_host(.now)
     )]
     HostChanged {
-        /// The profile.
+        /// The name of the gateway profile.
         gateway: String,
         /// The earlier host.
         known: String,
@@ -309,9 +309,9 @@ pub enum Error {
         if *.loopback { "a live host" } else { "this machine" }
     )]
     OtherReach {
-        /// The run.
+        /// The name of the run.
         run: String,
-        /// The profile.
+        /// The name of the gateway profile.
         gateway: String,
         /// Whether the run went through loopback.
         loopback: bool,
@@ -403,7 +403,7 @@ pub enum TemplateRefusal {
     /// It is unknown whether the change was made.
     #[error("`{gateway}` returned no usable response: {}; the change might have been made", .failure.reason)]
     Unclear {
-        /// The profile.
+        /// The name of the gateway profile.
         gateway: String,
         /// The reason the outcome is unknown.
         failure: InquiryFailure,
@@ -419,7 +419,7 @@ pub enum TemplateRefusal {
     /// The account has no such template.
     #[error("the `{gateway}` account has no {channel} template {id}")]
     NoSuchTemplate {
-        /// The profile.
+        /// The name of the gateway profile.
         gateway: String,
         /// The channel of the template.
         channel: TemplateChannel,
@@ -487,8 +487,8 @@ fn describe_busy(campaign: &str, gateway: &str, since: Option<Timestamp>) -> Str
     }
 }
 
-/// Describes a run of single operations, which is never repeated as a whole.
-fn describe_single_run(run: &str) -> String {
+/// Explains why a run of single operations is not repeated.
+fn explain_single_run(run: &str) -> String {
     match SingleKind::from_name(run) {
         Some(SingleKind::Message) => {
             format!(

@@ -33,7 +33,7 @@ pub enum InputChanges {
 /// An unfinished run that cannot be resumed, because its inputs changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct ChangedInputs {
-    /// The run.
+    /// The name of the run.
     pub run: String,
     /// The campaign file.
     pub file: PathBuf,
@@ -140,7 +140,7 @@ pub enum DecisionRefusal {
     /// No row of a run needs a decision.
     #[error("{run} has no messages in doubt")]
     Nothing {
-        /// The run.
+        /// The name of the run.
         run: String,
     },
     /// The decision can lead to duplicates, and their number was not accepted.
@@ -182,7 +182,7 @@ pub enum DecisionRefusal {
         row: Row,
         /// The shortened number.
         cell: String,
-        /// The run.
+        /// The name of the run.
         run: String,
     },
     /// A line of a file identifies no message of the run.
@@ -194,7 +194,7 @@ pub enum DecisionRefusal {
         row: Row,
         /// The part of the message that names the identifier, or the row and number, and says that nothing matches.
         named: String,
-        /// The run.
+        /// The name of the run.
         run: String,
     },
 }
@@ -222,23 +222,23 @@ pub enum RetryRefusal {
         run: String,
         /// The campaign file.
         file: PathBuf,
-        /// The gateway.
+        /// The name of the gateway.
         gateway: String,
     },
     /// A new run with changed inputs replaced the run.
     #[error("{run} was ended because its inputs changed, so its rows cannot be retried")]
     Replaced {
-        /// The run.
+        /// The name of the run.
         run: String,
     },
     /// The inputs of the run changed.
     #[error("{}; nothing was sent", .changes.describe_since(.run))]
     Changed {
-        /// The run.
+        /// The name of the run.
         run: String,
         /// The campaign file.
         file: PathBuf,
-        /// The gateway.
+        /// The name of the gateway.
         gateway: String,
         /// The changes.
         changes: InputChanges,
@@ -246,7 +246,7 @@ pub enum RetryRefusal {
     /// No row can be sent again.
     #[error("{}", describe_nothing_to_retry(.run, *.failed, .error.as_deref(), .skipped))]
     Nothing {
-        /// The run.
+        /// The name of the run.
         run: String,
         /// The number of messages that failed and were not included.
         failed: u64,
@@ -258,7 +258,7 @@ pub enum RetryRefusal {
     /// The gateway did not confirm that messages failed.
     #[error("{}", describe_unconfirmed(.run, *.rows, *.accepted))]
     Unconfirmed {
-        /// The run.
+        /// The name of the run.
         run: String,
         /// The number of these messages.
         rows: u64,
@@ -272,7 +272,7 @@ pub enum RetryRefusal {
         format_thousands(*.confirmed)
     )]
     OtherNumber {
-        /// The run.
+        /// The name of the run.
         run: String,
         /// The confirmed number.
         confirmed: u64,
@@ -282,9 +282,9 @@ pub enum RetryRefusal {
     /// The profile has an approval rule, which a single person on the dashboard cannot fulfil.
     #[error("the gateway profile `{gateway}` has an approval rule, so {run} cannot be retried on the dashboard")]
     NeedsApproval {
-        /// The run.
+        /// The name of the run.
         run: String,
-        /// The profile.
+        /// The name of the gateway profile.
         gateway: String,
     },
 }
@@ -387,7 +387,7 @@ pub enum PlanRefusal {
         digest: String,
         /// The campaign file.
         file: PathBuf,
-        /// The gateway.
+        /// The name of the gateway.
         gateway: String,
         /// The differences, in words. Empty if they are unknown.
         differences: Vec<String>,
@@ -404,7 +404,7 @@ pub enum PlanRefusal {
         digest: String,
         /// The campaign file.
         file: PathBuf,
-        /// The gateway.
+        /// The name of the gateway.
         gateway: String,
         /// The number of planned recipients.
         planned: u64,
@@ -421,9 +421,9 @@ pub enum PlanRefusal {
         digest: String,
         /// The campaign file.
         file: PathBuf,
-        /// The gateway.
+        /// The name of the gateway.
         gateway: String,
-        /// The run.
+        /// The name of the run.
         run: String,
     },
     /// Another run has used the approval in the meantime.
@@ -443,7 +443,7 @@ pub enum PlanRefusal {
     /// The plan is for a single operation of an assistant, not for a run.
     #[error("{} identifies a single message from an AI assistant, not a run", short_digest(.digest))]
     NoCampaign {
-        /// The digest.
+        /// The digest of the operation.
         digest: String,
     },
     /// The connector that would send the message has stopped or no longer waits.
@@ -453,7 +453,7 @@ pub enum PlanRefusal {
         short_digest(.digest)
     )]
     Gone {
-        /// The digest.
+        /// The digest of the operation.
         digest: String,
     },
     /// More recipients than the profile allows would get a message without an approval.
@@ -463,7 +463,7 @@ pub enum PlanRefusal {
         digest: Option<String>,
         /// The campaign file.
         file: PathBuf,
-        /// The gateway.
+        /// The name of the gateway.
         gateway: String,
         /// The number of recipients.
         number: u64,
@@ -479,13 +479,13 @@ pub enum PlanRefusal {
     NeedsKey {
         /// The digest of the plan.
         digest: String,
-        /// The gateway.
+        /// The name of the gateway.
         gateway: String,
     },
     /// The key does not belong to a named approver.
     #[error("this key does not belong to any approver for the gateway `{gateway}`; nothing was approved")]
     UnknownKey {
-        /// The gateway.
+        /// The name of the gateway.
         gateway: String,
     },
     /// The profile names no approvers, so signatures cannot be verified.

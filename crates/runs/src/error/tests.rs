@@ -128,6 +128,7 @@ fn refusal_errors() -> Vec<Error> {
         Error::Policy(PolicyRefusal::Capped),
         Error::Policy(PolicyRefusal::OutsideCountries { held: vec![held], allowed: CountrySet::default() }),
         Error::Policy(PolicyRefusal::TooManyTests { number: 3, limit: 2 }),
+        Error::Policy(PolicyRefusal::UnapprovedTests { digest: digest(), gateway: gateway(), number: 3, limit: 2 }),
         Error::Plan(unapproved(None)),
         Error::Plan(PlanRefusal::Unknown { digest: digest() }),
         Error::Plan(PlanRefusal::Changed {

@@ -140,7 +140,7 @@ impl AllowedPrograms {
     }
 }
 
-/// A callback after each delivery attempt. The argument is whether the attempt succeeded.
+/// A callback after each attempt to deliver a notification. The argument is whether the attempt succeeded.
 pub type OnNotified = Arc<dyn Fn(bool) + Send + Sync>;
 
 /// Tries once, with a short timeout, to deliver the due notifications at the end of a run. A server delivers the

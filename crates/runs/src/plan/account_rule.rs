@@ -16,7 +16,7 @@ use campaign_manifest::{ApprovalRule, ApproverKey, EndpointUrl, Profile};
 pub struct WeakerRule {
     /// The profile.
     pub gateway: String,
-    /// The account.
+    /// The account of the recorded rule, which can differ from the profile's account.
     pub account: String,
     /// The recorded rule, in words.
     pub known: String,

@@ -80,7 +80,7 @@ pub async fn approve_plan(
     consent: &dyn Consent,
 ) -> Result<Approval, Error> {
     let profile = review.profile()?;
-    let by = find_signer(review, profile, key)?;
+    let by = find_approver(review, profile, key)?;
     let digest = match standing {
         Some(_) => review.find_standing_digest(adapters).await?,
         None => review.digest.clone(),
@@ -111,9 +111,9 @@ pub async fn approve_plan(
     Ok(approval)
 }
 
-/// Finds the approver: the owner of the key if the profile names approvers, or else the person at the terminal. A key
+/// Finds the approver: the owner of the key if the profile names approvers, otherwise the person at the terminal. A key
 /// is required if the profile names approvers, and refused if it does not.
-fn find_signer(review: &PlanReview, profile: &Profile, key: Option<&PrivateKey>) -> Result<String, Error> {
+fn find_approver(review: &PlanReview, profile: &Profile, key: Option<&PrivateKey>) -> Result<String, Error> {
     let gateway = || profile.name.clone();
     match (&profile.approval, key) {
         (None, None) => Ok(current_person()),
@@ -394,7 +394,7 @@ const EVIDENCE_DOMAIN: &[u8] = b"campaign evidence 1\0";
 /// The prefix of a private key file.
 const KEY_PREFIX: &str = "ed25519-private:";
 
-/// A private key.
+/// A person's Ed25519 key, which signs approvals and evidence.
 pub struct PrivateKey(Ed25519KeyPair);
 
 /// The content of a token, without the signature. Times are microseconds since 1970.

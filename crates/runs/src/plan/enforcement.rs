@@ -115,9 +115,7 @@ async fn import_approval(
 /// The states of rows that were never sent.
 const UNSENT_STATES: [RowState; 4] = [RowState::Planned, RowState::NotSent, RowState::Skipped, RowState::Invalid];
 
-/// A usable approval.
 pub(crate) struct UsableApproval {
-    /// The approval.
     pub(crate) approval: Approval,
     /// Whether the resumed run has already used it.
     pub(crate) is_used: bool,

@@ -58,7 +58,7 @@ pub fn short_digest(digest: &str) -> &str {
     digest.get(..SHORT_LENGTH).unwrap_or(digest)
 }
 
-/// The content of a plan.
+/// The content of a plan, which the ledger stores as JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanContent {
@@ -384,7 +384,7 @@ pub struct CreatedPlan {
     pub list: ListSurvey,
     /// The planned rows.
     pub rows: RoaringBitmap,
-    /// The forecast.
+    /// The forecast of the messages, cost and duration for the planned rows.
     pub forecast: Forecast,
     /// The cost of the messages, if the profile has prices.
     pub cost: Option<Cost>,

@@ -1,6 +1,7 @@
 //! Message lifecycles in virtual time: the next state of a message, its time, and the queue of due states.
 //!
-//! This module does no I/O. It must know nothing about money or webhooks.
+//! This module does no I/O. When the delivery of a message ends, it settles the charge and queues a webhook, which
+//! another module sends.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -348,7 +348,7 @@ pub struct Counts {
     pub channels: BTreeMap<Channel, ChannelTally>,
     /// Messages by latest final status in the gateway's words, without unfinished messages.
     pub statuses: BTreeMap<String, u64>,
-    /// Money, over all accounts.
+    /// The funds of all accounts together.
     pub funds: Funds,
 }
 

@@ -56,7 +56,6 @@ impl<'a> OperationFields<'a> {
             .collect()
     }
 
-    /// A required array.
     pub(crate) fn required_array(&self, key: &str) -> Result<&'a [Value], OperationError> {
         match self.field(key) {
             None => Err(self.missing_field(key)),
@@ -65,12 +64,12 @@ impl<'a> OperationFields<'a> {
         }
     }
 
-    /// A required text.
+    /// A required string that must not be blank.
     pub(crate) fn required_text(&self, key: &str) -> Result<&'a str, OperationError> {
         self.optional_text(key)?.ok_or_else(|| self.missing_field(key))
     }
 
-    /// An optional text that must not be blank.
+    /// An optional string that must not be blank.
     pub(crate) fn optional_text(&self, key: &str) -> Result<Option<&'a str>, OperationError> {
         match self.field(key) {
             None => Ok(None),

@@ -140,7 +140,6 @@ pub(crate) enum RequestedOperation {
     Send(SendRequest),
     /// A lookup of a number.
     Lookup(Phone),
-    /// A call with a code.
     CodeCall,
     /// An operation on the account's templates.
     Template(TemplateCall),

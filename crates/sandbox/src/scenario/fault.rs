@@ -39,7 +39,7 @@ pub struct ScenarioCondition {
     pub endpoint: Option<Endpoint>,
 }
 
-/// The effect of a fault.
+/// What goes wrong: with a message, an envelope, its answer, a connection or a webhook.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FaultEffect {
     /// A message is rejected with this error; the rest of its envelope is executed.
@@ -75,7 +75,7 @@ pub enum FaultEffect {
     Webhook(WebhookFault),
 }
 
-/// A fault of a webhook.
+/// What goes wrong with one webhook of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WebhookFault {
     /// The webhook is sent twice.
@@ -178,7 +178,6 @@ fn read_effect(section: ConfigSection<'_>, key: &str) -> Option<FaultEffect> {
     })
 }
 
-/// Reads a condition.
 pub(super) fn read_condition(section: ConfigSection<'_>, report: &mut FindingCollector) -> ScenarioCondition {
     let is_suffix = |text: &str| (1..=15).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     if let Some((text, span)) = section.typed_text("suffix").filter(|(text, _)| !is_suffix(text)) {

@@ -49,7 +49,7 @@ pub struct Scenario {
     pub status_lag: Duration,
     /// A wrong answer to `status`, if any.
     pub status_blind: Option<Blindness>,
-    /// Webhooks.
+    /// When webhooks are sent again, and which statuses they report.
     pub webhooks: WebhookBehaviour,
     /// The duration of each step in the review of a Viber template.
     pub template_review: Duration,
@@ -118,7 +118,7 @@ impl PartPrices {
     }
 }
 
-/// The behaviour of webhooks.
+/// The retries of webhooks, and the statuses that they report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WebhookBehaviour {
     /// The waits before retries of a webhook that did not get 200.

@@ -135,7 +135,6 @@ impl Default for Timeouts {
     }
 }
 
-/// An order to the port.
 pub(super) struct PortOrder {
     pub(super) behaviour: PortBehaviour,
     /// Dropped when the order is done.

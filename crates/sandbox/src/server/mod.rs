@@ -44,7 +44,7 @@ pub struct SandboxSettings {
     pub key: SecretString,
     /// The destination of its journal.
     pub journal: Journal,
-    /// The scenario.
+    /// How the simulated gateway behaves: accounts, prices, deliveries and faults.
     pub scenario: Arc<Scenario>,
     /// The addresses to which webhooks are sent.
     pub hooks: WebhookPolicy,

@@ -27,11 +27,9 @@ use campaign_net::http_client;
 const MAX_IN_FLIGHT: usize = 64;
 /// The same limit for a receiver in this process, which stores webhooks in batches.
 const MAX_IN_FLIGHT_LOCAL: usize = 4_096;
-/// The timeout of a receiver.
 pub(super) const RECEIVER_TIMEOUT: Duration = Duration::from_secs(10);
 /// After this many different reasons, failures are no longer logged.
 const MAX_WARNINGS: usize = 100;
-/// The user agent.
 const USER_AGENT_NAME: &str = concat!("campaign-sandbox/", env!("CARGO_PKG_VERSION"));
 
 /// The addresses to which webhooks are sent.
@@ -166,7 +164,6 @@ impl WebhookClient {
     }
 }
 
-/// The target of a webhook.
 #[derive(Debug)]
 struct WebhookTarget {
     url: Url,

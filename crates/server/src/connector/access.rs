@@ -198,7 +198,6 @@ struct KeyTimes {
 }
 
 impl KnownKeys {
-    /// The hash of a key.
     pub(super) fn hash_key(&self, key: &SecretString) -> KeyHash {
         KeyHash(self.hasher.hash_one(key.expose_secret()))
     }

@@ -26,7 +26,7 @@ use campaign_engine::delivery::Interrupt;
 use campaign_engine::report::render_template_preview;
 use campaign_gateway::{CheckKey, CreateTemplate, Inquiry, MessageTemplate, TemplateChannel};
 use campaign_manifest::Destination;
-use campaign_runs::{Adapters, EndedSingle, Error, GatewayAccount, SingleOperation, return_approval};
+use campaign_runs::{Adapters, EndedOperation, Error, GatewayAccount, SingleOperation, return_approval};
 
 /// The time for which a client may cache the list of tools, in milliseconds. The list changes only when the connector
 /// restarts.
@@ -261,7 +261,7 @@ impl Caller<'_> {
     }
 
     /// Looks up a number, as a row of the run that all lookups share.
-    pub(super) async fn look_up_number(&self, phone: Phone) -> Result<EndedSingle, ToolError> {
+    pub(super) async fn look_up_number(&self, phone: Phone) -> Result<EndedOperation, ToolError> {
         self.verify_key().await?;
         let destination = Destination::Live(Box::new(self.account.profile.clone()));
         let single = SingleOperation::for_lookup(self.key.clone(), phone, destination, self.lookups_per_hour.get());

@@ -19,12 +19,10 @@ pub(in crate::connector) enum RpcMessage {
     NoReply,
 }
 
-/// A request.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::connector) struct RpcRequest {
     /// The identifier: a text or a whole number.
     pub(in crate::connector) id: Value,
-    /// The method.
     pub(in crate::connector) method: String,
     /// The parameters.
     pub(in crate::connector) params: Map<String, Value>,
@@ -255,7 +253,6 @@ impl RpcError {
 pub(in crate::connector) struct RpcReply {
     /// The status of the HTTP answer.
     pub(in crate::connector) status: u16,
-    /// The body.
     pub(in crate::connector) body: Value,
 }
 
@@ -293,7 +290,6 @@ const MAX_NAME_LENGTH: usize = 64;
 
 /// A parsed JSON document. If a member is repeated, its first value counts.
 struct JsonDocument {
-    /// The value.
     value: Value,
     /// The repeated members, at any depth.
     repeated: RepeatedMembers,

@@ -27,10 +27,10 @@ use campaign_core::domain::{MessageContent, MessageId, OperationKind, OperationO
 use campaign_engine::delivery::{Interrupt, Stop};
 use campaign_engine::report::render_message_preview;
 use campaign_ledger::{
-    CAPPED, Ledger, LedgerError, REPEAT_WINDOW, RepeatCheck, RepeatPlace, RepeatRequest, RowState, StopKind,
+    CAPPED, Ledger, LedgerError, REPEAT_WINDOW, RepeatCheck, RepeatRequest, RepeatReservation, RowState, StopKind,
 };
 use campaign_manifest::{Destination, Profile};
-use campaign_runs::{Adapters, EndedSingle, Error, SingleMessage, SingleOperation, return_approval};
+use campaign_runs::{Adapters, EndedOperation, Error, SingleMessage, SingleOperation, return_approval};
 
 /// The operator's rules for sending.
 #[derive(Debug)]
@@ -183,8 +183,9 @@ impl ConfirmedMessage {
         let single = SingleOperation::for_message(key.clone(), message.clone(), destination, sending.per_hour.get());
         let (ledger, identity) =
             (Arc::clone(&adapters.ledger), message_identity(*phone, content, profile.is_loopback()));
-        let place = sending.recent.reserve_place(ledger.as_ref(), identity, again).await;
-        let place = place.map_err(Error::from)?.map_err(|elapsed| ToolError::repeated_message(elapsed.as_secs()))?;
+        let reservation = sending.recent.reserve(ledger.as_ref(), identity, again).await;
+        let reservation =
+            reservation.map_err(Error::from)?.map_err(|elapsed| ToolError::repeated_message(elapsed.as_secs()))?;
         let approval = match &sending.approvals {
             Some(approvals) => {
                 let call = json!({ "to": phone.to_u64(), "message": content, "id": id, "repeat": again });
@@ -200,11 +201,11 @@ impl ConfirmedMessage {
             Ok(Some(ApprovalOutcome::Approved(approval))) => Some(approval),
             Ok(None) => None,
             Ok(Some(ApprovalOutcome::Pending(pending))) => {
-                sending.recent.release_place(ledger.as_ref(), place).await;
+                sending.recent.release(ledger.as_ref(), reservation).await;
                 return Ok(pending);
             }
             Err(error) => {
-                sending.recent.release_place(ledger.as_ref(), place).await;
+                sending.recent.release(ledger.as_ref(), reservation).await;
                 return Err(error);
             }
         };
@@ -212,7 +213,7 @@ impl ConfirmedMessage {
         let result =
             send.await.map_or_else(|error| Err(refused_message_error(error, id)), |ended| render_outcome(&ended));
         if result.as_ref().is_err_and(|error| !error.might_have_been_sent()) {
-            sending.recent.release_place(ledger.as_ref(), place).await;
+            sending.recent.release(ledger.as_ref(), reservation).await;
             if let Some(approval) = used_approval {
                 return_approval(ledger.as_ref(), approval).await?;
             }
@@ -235,7 +236,9 @@ fn refused_message_error(error: Error, id: Option<u64>) -> ToolError {
 }
 
 /// Renders the outcome of a message for the caller.
-fn render_outcome(EndedSingle { id, state, skipped, outcome, stop, .. }: &EndedSingle) -> Result<Value, ToolError> {
+fn render_outcome(
+    EndedOperation { id, state, skipped, outcome, stop, .. }: &EndedOperation,
+) -> Result<Value, ToolError> {
     let id = id.get();
     let accepted = |request_id: Option<Value>| {
         let mut accepted = json!({
@@ -295,12 +298,12 @@ fn normalize_text(text: &str) -> String {
     composed.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A reserved place of a message in the guard against repeats.
-enum SentPlace {
-    /// The place is in the ledger, which all connectors share.
-    Shared(RepeatPlace),
-    /// The place is in the memory of this process.
-    Own(OwnPlace),
+/// The reservation for a message in the guard against repeats.
+enum SendReservation {
+    /// It is in the ledger, which all connectors share.
+    Shared(RepeatReservation),
+    /// It is in the memory of this process.
+    Own(OwnReservation),
 }
 
 /// Recently sent messages of this process.
@@ -310,9 +313,9 @@ struct RecentMessages {
     sent: Mutex<HashMap<u64, Instant>>,
 }
 
-/// The place of a message among those that this process sent recently.
+/// The reservation for a message among those that this process sent recently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct OwnPlace {
+struct OwnReservation {
     /// The hash of the message.
     message: u64,
     /// The time at which the same message was last sent, if it was sent recently.
@@ -320,28 +323,28 @@ struct OwnPlace {
 }
 
 impl RecentMessages {
-    /// Reserves a place in the guard against repeats for a message that is about to be sent. Returns the time since the
-    /// same message was sent instead, if that is less than a minute and `again` is not set.
+    /// Makes a reservation in the guard against repeats for a message that is about to be sent. If the same message was
+    /// sent less than a minute ago and `again` is not set, returns the time since then instead.
     ///
     /// # Errors
     /// If the ledger cannot be written.
-    async fn reserve_place(
+    async fn reserve(
         &self,
         ledger: &dyn Ledger,
         message: Vec<u8>,
         again: bool,
-    ) -> Result<Result<SentPlace, Duration>, LedgerError> {
+    ) -> Result<Result<SendReservation, Duration>, LedgerError> {
         let request = RepeatRequest::Reserve { message: message.clone(), again };
         Ok(match ledger.check_repeat(request).await? {
-            RepeatCheck::Taken(place) => Ok(SentPlace::Shared(place)),
+            RepeatCheck::Reserved(reservation) => Ok(SendReservation::Shared(reservation)),
             RepeatCheck::Repeated(elapsed) => Err(elapsed),
             RepeatCheck::Free | RepeatCheck::Unavailable => {
-                self.reserve_own_place(message, again, Instant::now()).map(SentPlace::Own)
+                self.reserve_in_process(message, again, Instant::now()).map(SendReservation::Own)
             }
         })
     }
 
-    /// Returns the time since the same message was sent; `None` if it was not sent recently. Reserves no place.
+    /// Returns the time since the same message was sent; `None` if it was not sent recently. Reserves nothing.
     ///
     /// # Errors
     /// If the ledger cannot be read.
@@ -349,7 +352,7 @@ impl RecentMessages {
         let own_time = self.own_time_since_sent(&message, Instant::now());
         Ok(match ledger.check_repeat(RepeatRequest::Look(message)).await? {
             RepeatCheck::Repeated(elapsed) => Some(elapsed),
-            RepeatCheck::Free | RepeatCheck::Taken(_) | RepeatCheck::Unavailable => own_time,
+            RepeatCheck::Free | RepeatCheck::Reserved(_) | RepeatCheck::Unavailable => own_time,
         })
     }
 
@@ -359,13 +362,12 @@ impl RecentMessages {
         Some(elapsed).filter(|elapsed| *elapsed < REPEAT_WINDOW)
     }
 
-    /// Releases the place of a message that certainly was not sent. If the place cannot be released, it expires within
-    /// a minute.
-    async fn release_place(&self, ledger: &dyn Ledger, place: SentPlace) {
-        match place {
-            SentPlace::Own(place) => self.release_own_place(place),
-            SentPlace::Shared(place) => {
-                if let Err(error) = ledger.check_repeat(RepeatRequest::Release(place)).await {
+    /// Releases the reservation for a message that certainly was not sent. If this fails, it expires within a minute.
+    async fn release(&self, ledger: &dyn Ledger, reservation: SendReservation) {
+        match reservation {
+            SendReservation::Own(reservation) => self.release_in_process(reservation),
+            SendReservation::Shared(reservation) => {
+                if let Err(error) = ledger.check_repeat(RepeatRequest::Release(reservation)).await {
                     tracing::warn!(
                         "a message was not sent, but its record could not be removed, so the same message will be \
                          rejected for a minute: {error}"
@@ -375,11 +377,11 @@ impl RecentMessages {
         }
     }
 
-    /// Reserves a place for a message in this process.
+    /// Makes a reservation for a message in this process.
     ///
     /// # Errors
     /// The time since the same message was sent, if that is less than a minute and `again` is not set.
-    fn reserve_own_place(&self, message: impl Hash, again: bool, now: Instant) -> Result<OwnPlace, Duration> {
+    fn reserve_in_process(&self, message: impl Hash, again: bool, now: Instant) -> Result<OwnReservation, Duration> {
         let message = self.hasher.hash_one(message);
         let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
         sent.retain(|_, at| now.saturating_duration_since(*at) < REPEAT_WINDOW);
@@ -388,13 +390,13 @@ impl RecentMessages {
             Some(at) => Err(now.saturating_duration_since(at)),
             None => {
                 sent.insert(message, now);
-                Ok(OwnPlace { message, previous })
+                Ok(OwnReservation { message, previous })
             }
         }
     }
 
-    /// Releases a place in this process.
-    fn release_own_place(&self, OwnPlace { message, previous }: OwnPlace) {
+    /// Releases a reservation in this process.
+    fn release_in_process(&self, OwnReservation { message, previous }: OwnReservation) {
         let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
         match previous {
             Some(at) => sent.insert(message, at),
@@ -412,19 +414,19 @@ mod tests {
     fn message_can_be_repeated_after_a_minute_or_if_not_sent() {
         let (recent, now) = (RecentMessages::default(), Instant::now());
         let later = |seconds| now + Duration::from_secs(seconds);
-        let place = recent.reserve_own_place(("Hi", 380), false, now).unwrap();
-        assert_eq!(recent.reserve_own_place(("Hi", 380), false, later(59)), Err(Duration::from_secs(59)));
+        let reservation = recent.reserve_in_process(("Hi", 380), false, now).unwrap();
+        assert_eq!(recent.reserve_in_process(("Hi", 380), false, later(59)), Err(Duration::from_secs(59)));
         assert!(
-            recent.reserve_own_place(("Hi", 381), false, now).is_ok()
-                && recent.reserve_own_place(("Ho", 380), false, now).is_ok()
+            recent.reserve_in_process(("Hi", 381), false, now).is_ok()
+                && recent.reserve_in_process(("Ho", 380), false, now).is_ok()
         );
         // A second message that was not sent does not affect the first.
-        let second_place = recent.reserve_own_place(("Hi", 380), true, later(1)).unwrap();
-        recent.release_own_place(second_place);
-        assert_eq!(recent.reserve_own_place(("Hi", 380), false, later(2)), Err(Duration::from_secs(2)));
-        recent.release_own_place(place);
-        assert_eq!(recent.reserve_own_place(("Hi", 380), false, later(3)), Ok(place));
-        assert_eq!(recent.reserve_own_place(("Hi", 380), false, later(63)), Ok(place));
+        let second_reservation = recent.reserve_in_process(("Hi", 380), true, later(1)).unwrap();
+        recent.release_in_process(second_reservation);
+        assert_eq!(recent.reserve_in_process(("Hi", 380), false, later(2)), Err(Duration::from_secs(2)));
+        recent.release_in_process(reservation);
+        assert_eq!(recent.reserve_in_process(("Hi", 380), false, later(3)), Ok(reservation));
+        assert_eq!(recent.reserve_in_process(("Hi", 380), false, later(63)), Ok(reservation));
         assert!(recent.sent.lock().unwrap().len() == 1, "older messages are removed");
     }
 

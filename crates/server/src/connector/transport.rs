@@ -174,8 +174,8 @@ fn error_response(status: StatusCode, reason: &str) -> Response {
 }
 
 fn json_response(status: StatusCode, body: &Value) -> Response {
-    let kind: (HeaderName, HeaderValue) = (CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    (status, [kind], body.to_string()).into_response()
+    let content_type: (HeaderName, HeaderValue) = (CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    (status, [content_type], body.to_string()).into_response()
 }
 
 /// A line from a client.
@@ -318,7 +318,7 @@ pub struct EntrySecret {
 }
 
 impl EntrySecret {
-    /// The API key.
+    /// The API key of the gateway, in the environment variable with this name.
     pub fn api_key(variable: String) -> Self {
         Self { variable, id: "campaign-key".to_owned(), description: "API key for the messaging gateway" }
     }

@@ -121,7 +121,7 @@ pub(super) struct AwaitingApproval {
 /// An occurrence that waits until its list is complete.
 #[derive(Debug)]
 pub struct AwaitingList {
-    /// The occurrence.
+    /// The due occurrence, which starts once its list is complete.
     pub occurrence: Occurrence,
     /// The path of the list.
     pub list: PathBuf,

@@ -53,10 +53,11 @@ impl DaemonState {
         };
         // If the schedule was activated again or resumed, or if the clock was set back, the cached state is outdated.
         // The ledger shows which occurrences have started.
-        if memory.since != active.since {
+        let was_activated_again = memory.since != active.since;
+        if was_activated_again {
             self.skip_withdrawn(&mut memory, &active).await?;
         }
-        if memory.since != active.since || now < self.last_round {
+        if was_activated_again || now < self.last_round {
             (memory.handled, memory.since) = (read_handled_until(ledger.as_ref(), &active, now).await?, active.since);
             memory.checked_at = None;
             memory.handle_clock_set_back(now);
@@ -64,10 +65,11 @@ impl DaemonState {
         let handled_before = memory.handled;
         let next = self.process_due(&mut memory, &active, now).await;
         if next.is_err() {
-            // An occurrence that could not be recorded is still due.
+            // Drop the memory. The next round loads it from the ledger.
             if memory.running.is_none() {
                 return next;
             }
+            // Keep the memory of the current run. The occurrence that could not be recorded is still due.
             memory.handled = handled_before;
         }
         self.memories.insert(active.name, memory);
@@ -138,8 +140,8 @@ impl DaemonState {
         schedule: &Schedule,
         occurrence: &Occurrence,
     ) -> Result<Option<Timestamp>, LedgerError> {
-        let is_intact = memory.damage.is_none() && memory.change.is_none();
-        let Some(running) = memory.running.as_ref().filter(|running| is_intact && *running != occurrence) else {
+        let is_unimpaired = memory.damage.is_none() && memory.change.is_none();
+        let Some(running) = memory.running.as_ref().filter(|running| is_unimpaired && *running != occurrence) else {
             return Ok(None);
         };
         let end = find_run_deadline(&self.daemon.adapters, active, running).await?;
@@ -374,7 +376,7 @@ impl DaemonState {
         self.running.spawn(async move { StartResult { active, occurrence, resumed, outcome: run.await } });
     }
 
-    /// Records and reports a skipped occurrence. Returns whether the occurrence had no record before.
+    /// Records a skipped occurrence, and reports it if it had no record before. Returns whether it had none.
     pub(super) async fn skip_occurrence(
         &self,
         active: &ActiveSchedule,

@@ -48,25 +48,25 @@ pub use due::{AwaitingList, DueOccurrences, ListArrival, ListStart, find_due, la
 pub enum ScheduleEvent {
     /// An occurrence waits for its list.
     Waiting {
-        /// The schedule.
+        /// The name of the schedule, such as `sale`.
         schedule: String,
-        /// The occurrence.
+        /// The due occurrence, which starts once its list is complete.
         occurrence: Occurrence,
     },
     /// An occurrence waits for an approval.
     Unapproved {
-        /// The schedule.
+        /// The name of the schedule, such as `sale`.
         schedule: String,
-        /// The occurrence.
+        /// The due occurrence, which starts once its plan is approved.
         occurrence: Occurrence,
         /// The digest of the occurrence's plan.
         digest: String,
     },
     /// A run ended or stopped. [`EndedRun`] has its results, including rows in doubt.
     Ended {
-        /// The schedule.
+        /// The name of the schedule, such as `sale`.
         schedule: String,
-        /// The occurrence.
+        /// The occurrence for which the run was started.
         occurrence: Occurrence,
         /// The run.
         ended: Box<EndedRun>,
@@ -75,36 +75,36 @@ pub enum ScheduleEvent {
     },
     /// A started run could not be finished. An operator can resume the run.
     Broke {
-        /// The schedule.
+        /// The name of the schedule, such as `sale`.
         schedule: String,
-        /// The occurrence.
+        /// The occurrence for which the run was started, which stays recorded as fired.
         occurrence: Occurrence,
         /// The reason.
         why: String,
     },
     /// An occurrence was skipped, and possibly others before it.
     Skipped {
-        /// The schedule.
+        /// The name of the schedule, such as `sale`.
         schedule: String,
-        /// The occurrence.
+        /// The last of the skipped occurrences.
         occurrence: Occurrence,
         /// The number of occurrences that were skipped before this occurrence.
         skipped_before: usize,
-        /// The reason.
+        /// The reason this occurrence was skipped. The occurrences before it were missed.
         reason: SkipReason,
     },
     /// The campaign has changed since its schedule was activated, so the schedule does not fire.
     Changed {
-        /// The schedule.
+        /// The name of the schedule, such as `sale`.
         schedule: String,
-        /// The change.
+        /// The first change that was found, in the order of [`ScheduleChange`].
         change: ScheduleChange,
         /// The findings about the campaign file, if the change makes the file unreadable.
         findings: Vec<BriefFinding>,
     },
     /// A damaged ledger record stops a schedule.
     Damaged {
-        /// The schedule.
+        /// The name of the schedule, such as `sale`.
         schedule: String,
         /// A description of the damage.
         problem: String,

@@ -232,18 +232,18 @@ async fn get_readyz(State(health): State<Arc<Health>>) -> (StatusCode, &'static 
     }
 }
 
-/// The sources of the metrics.
+/// The data for `/metrics`: the counters of the process, and figures from the ledger.
 #[derive(Clone)]
 pub struct MetricsSource {
     /// The counters of the process.
     pub metrics: Arc<Metrics>,
-    /// The runs.
+    /// The cached runs, and the ledger from which rate limits are read.
     pub run_list: Arc<RunListCache>,
     /// The wall clock.
     pub clock: fn() -> Timestamp,
 }
 
-/// The route `/metrics`.
+/// The route `/metrics`, which answers 503 while the figures of the ledger are unavailable.
 pub fn metrics_routes(source: MetricsSource) -> Router {
     Router::new().route("/metrics", get(get_metrics)).with_state(source)
 }

@@ -15,7 +15,6 @@ const LOCAL_DATE_AND_TIME: u32 = 22;
 /// The maximum number of characters of a number without a format.
 const GENERAL_WIDTH: usize = 11;
 
-/// A number format.
 #[derive(Debug)]
 pub(super) struct NumberFormat {
     sections: Vec<FormatSection>,
@@ -32,7 +31,7 @@ struct FormatSection {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum FormatToken {
     Text(String),
-    /// `0`, `#` or `?`.
+    /// A placeholder for a digit: `0`, `#` or `?`.
     Digit(char),
     Point,
     Comma,
@@ -65,7 +64,6 @@ impl NumberFormat {
         Self { sections: split_sections(code).into_iter().map(FormatSection::parse).collect() }
     }
 
-    /// Formats a number in this format.
     pub(super) fn format_number(&self, value: f64) -> String {
         let (index, section) = self.choose_section(value);
         let text = section.map_or_else(|| format_general(value.abs()), |section| section.format_number(value.abs()));
@@ -74,7 +72,6 @@ impl NumberFormat {
         format!("{sign}{text}").trim().to_owned()
     }
 
-    /// Formats a time in this format.
     pub(super) fn format_time(&self, time: &ExcelDateTime) -> String {
         let (_, section) = self.choose_section(time.as_f64());
         match section.and_then(|section| section.dates.as_ref()) {
@@ -373,7 +370,7 @@ enum DatePart {
     Fraction(usize),
     HalfDay,
     /// The total hours, minutes or seconds of a duration, depending on the letter.
-    All(char),
+    Elapsed(char),
 }
 
 impl DateFormat {
@@ -397,7 +394,7 @@ impl DateFormat {
                 FormatToken::Run('d', length) => DatePart::Day(*length),
                 FormatToken::Run('h', length) => DatePart::Hour(*length),
                 FormatToken::Run(_, length) => DatePart::Second(*length),
-                FormatToken::Elapsed(letter) => DatePart::All(*letter),
+                FormatToken::Elapsed(letter) => DatePart::Elapsed(*letter),
                 FormatToken::HalfDay => DatePart::HalfDay,
                 FormatToken::Point
                     if matches!(before, Some(FormatToken::Run('s', _)))
@@ -448,7 +445,7 @@ impl DateFormat {
                 DatePart::Second(length) => write!(output, "{second:0length$}"),
                 DatePart::Fraction(digits) => write!(output, ".{}", &format!("{milli:03}")[..digits]),
                 DatePart::HalfDay => write!(output, "{}", if hour < 12 { "AM" } else { "PM" }),
-                DatePart::All(letter) => write!(output, "{}", count_elapsed(time, letter)),
+                DatePart::Elapsed(letter) => write!(output, "{}", count_elapsed(time, letter)),
             };
         }
         output
@@ -458,9 +455,11 @@ impl DateFormat {
     fn count_decimals(&self) -> Option<usize> {
         let decimals = self.parts.iter().filter_map(|part| match part {
             DatePart::Fraction(decimals) => Some(*decimals),
-            DatePart::Hour(_) | DatePart::Minute(_) | DatePart::Second(_) | DatePart::HalfDay | DatePart::All(_) => {
-                Some(0)
-            }
+            DatePart::Hour(_)
+            | DatePart::Minute(_)
+            | DatePart::Second(_)
+            | DatePart::HalfDay
+            | DatePart::Elapsed(_) => Some(0),
             _ => None,
         });
         decimals.max()

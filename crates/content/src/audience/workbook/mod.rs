@@ -338,7 +338,6 @@ fn into_spooled_file(writer: csv::Writer<File>) -> io::Result<SpooledFile> {
 mod tests {
     use super::*;
 
-    /// The message of an error.
     fn error_message(result: Result<impl Sized, WorkbookError>) -> String {
         match result {
             Ok(_) => String::new(),

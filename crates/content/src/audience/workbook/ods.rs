@@ -109,9 +109,9 @@ fn read_outline<S: Read + Seek>(archive: &mut WorkbookArchive<'_, S>) -> Result<
 struct SheetReader<'a, 'f, S: Read + Seek> {
     xml: ContentXml<'a, S>,
     rows: SheetRows<'f>,
-    /// The row that comes next, from 0.
+    /// The index of the next row, starting at 0.
     row: u32,
-    /// The hidden rows with cells, from 1.
+    /// The numbers of the hidden rows with cells, starting at 1.
     hidden: Vec<u32>,
     /// The styles of cells whose dates have the system's short format.
     date_styles: HashSet<String>,

@@ -40,7 +40,7 @@ pub struct ChannelField {
 /// The kind of value of a channel key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldKind {
-    /// A template.
+    /// A template for a text, which must respect the limit of the key.
     Template,
     /// A template, or the text file that contains it.
     Message,
@@ -50,7 +50,7 @@ pub enum FieldKind {
     Form(&'static [&'static str]),
     /// One of these words.
     Word(&'static [&'static str]),
-    /// Seconds.
+    /// A duration in whole seconds, written in a campaign file as `2h`, for example.
     Seconds {
         /// The minimum.
         least: u32,
@@ -66,7 +66,7 @@ pub enum FieldKind {
     },
     /// `true` or `false`.
     Flag,
-    /// Cards.
+    /// The cards of a carousel, each with its own texts.
     Cards {
         /// The minimum.
         least: usize,
@@ -80,13 +80,13 @@ pub enum FieldKind {
 /// The operations in which a key is required.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldRequirement {
-    /// None.
+    /// Required in no operation.
     Never,
-    /// All.
+    /// Required in all operations.
     Always,
-    /// All except pipelines, for this reason.
+    /// Required in all operations except pipelines, for this reason.
     OutsidePipeline(&'static str),
-    /// Pipelines, for this reason.
+    /// Required in pipelines, for this reason.
     InPipeline(&'static str),
 }
 
@@ -265,7 +265,7 @@ impl ChannelField {
 /// The value of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FieldValue<T> {
-    /// A text.
+    /// A template, or the text that results from it.
     Text(T),
     /// One of the words that the key allows.
     Word(&'static str),

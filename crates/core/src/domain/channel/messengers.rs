@@ -1,4 +1,5 @@
-//! The messenger channels: Viber business messages, one-time codes through Telegram, and WhatsApp messages.
+//! The messenger channels: Viber business messages, RCS messages, one-time codes through Telegram, and WhatsApp
+//! messages.
 //!
 //! Viber messages have several forms. WhatsApp is available only as a stage of a pipeline (contract 1 and 2.1).
 
@@ -270,6 +271,106 @@ impl<T> Card<T> {
             image: f(&self.image)?,
             url: f(&self.url)?,
             button: f(&self.button)?,
+        })
+    }
+}
+
+const RCS_REQUIREMENT: FieldRequirement =
+    FieldRequirement::OutsidePipeline("outside a pipeline, an RCS message needs an image and a button with a link");
+
+const RCS_SIGNATURE: ChannelField = ChannelField::signature("rcs_signature");
+const RCS_MESSAGE: ChannelField = ChannelField::message("rcs_message").required().with_limit(TextLimit::AtMost(3072));
+const RCS_IMAGE: ChannelField = ChannelField::image(WirePlace::Under("rcs_image"))
+    .with_limit(TextLimit::WebAddress)
+    .with_requirement(RCS_REQUIREMENT)
+    .with_stage_place(RCS_NO_PLACE);
+const RCS_BUTTON: ChannelField = ChannelField::button(WirePlace::Under("rcs_button"), 25)
+    .with_requirement(RCS_REQUIREMENT)
+    .with_stage_place(RCS_NO_PLACE);
+const RCS_LINK: ChannelField =
+    ChannelField::link("rcs_link").with_requirement(RCS_REQUIREMENT).with_stage_place(RCS_NO_PLACE);
+const RCS_LIFETIME: ChannelField = ChannelField::lifetime("rcs_lifetime", 60, u32::MAX);
+const RCS_SHORT_LINK: ChannelField = ChannelField::short_link();
+const RCS_NO_PLACE: WirePlace = WirePlace::Nowhere(TEXT_ONLY);
+
+pub(super) const RCS_FACTS: ChannelFacts = ChannelFacts {
+    title: "RCS",
+    example: "{ signature: OlenaCo, message: \"Hello\", … }",
+    doc: "A rich message. An image, a button and a link are required, except in a pipeline, which does not support them.",
+    fields: &[
+        RCS_SIGNATURE,
+        RCS_MESSAGE,
+        RCS_IMAGE,
+        RCS_BUTTON,
+        RCS_LINK,
+        RCS_LIFETIME,
+        RCS_SHORT_LINK,
+        ChannelField::extra(),
+    ],
+    senders_listed: true,
+    price_example: "0.50",
+    price_doc: "The price of an RCS message.",
+    mobile: true,
+    ..ChannelFacts::PLAIN
+};
+
+/// An RCS message; image, button and link are required outside a pipeline and not allowed inside it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rcs<T> {
+    /// The sender name.
+    pub signature: T,
+    /// The text.
+    pub message: T,
+    /// The address of the image.
+    pub image: Option<T>,
+    /// The caption of the button.
+    pub button: Option<T>,
+    /// The address that the button opens.
+    pub link: Option<T>,
+    /// The number of seconds for which delivery is attempted; at least 60.
+    pub lifetime: Option<u32>,
+    /// Whether links are shortened and tracked.
+    pub short_link: Option<bool>,
+    /// Extra properties.
+    pub fields: ExtraProperties,
+}
+
+impl<T> Rcs<T> {
+    pub(super) fn of(mut values: StageValues<T>) -> Option<Self> {
+        Some(Self {
+            signature: values.take_text(&RCS_SIGNATURE)?,
+            message: values.take_text(&RCS_MESSAGE)?,
+            image: values.take_text(&RCS_IMAGE),
+            button: values.take_text(&RCS_BUTTON),
+            link: values.take_text(&RCS_LINK),
+            lifetime: values.take_number(&RCS_LIFETIME),
+            short_link: values.take_flag(&RCS_SHORT_LINK),
+            fields: values.fields,
+        })
+    }
+
+    pub(super) fn values(&self) -> FieldValueIter<'_, T> {
+        present_values([
+            text_value(&RCS_SIGNATURE, &self.signature),
+            text_value(&RCS_MESSAGE, &self.message),
+            optional_text_value(&RCS_IMAGE, &self.image),
+            optional_text_value(&RCS_BUTTON, &self.button),
+            optional_text_value(&RCS_LINK, &self.link),
+            number_value(&RCS_LIFETIME, self.lifetime),
+            flag_value(&RCS_SHORT_LINK, self.short_link),
+        ])
+    }
+
+    pub(super) fn try_map<'a, U, E>(&'a self, f: &mut impl FnMut(&'a T) -> Result<U, E>) -> Result<Rcs<U>, E> {
+        Ok(Rcs {
+            signature: f(&self.signature)?,
+            message: f(&self.message)?,
+            image: try_map_optional(&self.image, f)?,
+            button: try_map_optional(&self.button, f)?,
+            link: try_map_optional(&self.link, f)?,
+            lifetime: self.lifetime,
+            short_link: self.short_link,
+            fields: self.fields.clone(),
         })
     }
 }

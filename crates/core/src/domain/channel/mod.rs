@@ -7,7 +7,6 @@
 mod field;
 mod messengers;
 mod number_services;
-mod rcs;
 mod sms;
 mod text_limit;
 mod voice;
@@ -19,9 +18,8 @@ use serde::{Deserialize, Serialize};
 use super::ExtraProperties;
 
 pub use field::{ChannelField, FieldKind, FieldRequirement, FieldValue, StageValues, WirePlace};
-pub use messengers::{Card, Carousel, Telegram, Viber, ViberKind, Whatsapp};
+pub use messengers::{Card, Carousel, Rcs, Telegram, Viber, ViberKind, Whatsapp};
 pub use number_services::{CallOtp, Hlr};
-pub use rcs::Rcs;
 pub use sms::Sms;
 pub use text_limit::{TextLimit, TextViolation, find_text_violation};
 pub use voice::Voice;
@@ -55,7 +53,7 @@ pub struct ChannelFacts {
     pub billed_by_part: bool,
     /// The message about an empty text.
     pub empty: &'static str,
-    /// An example price.
+    /// An example price for the profile, such as `0.80`.
     pub price_example: &'static str,
     /// A description of the price.
     pub price_doc: &'static str,
@@ -66,9 +64,8 @@ pub struct ChannelFacts {
 pub struct MessageForm {
     /// The name of the form on the wire and in campaign files.
     pub name: &'static str,
-    /// The required keys.
+    /// The keys that every message of this form must have.
     pub required_keys: &'static [&'static str],
-    /// The optional keys.
     pub(crate) optional_keys: &'static [&'static str],
 }
 
@@ -189,13 +186,14 @@ macro_rules! channels {
     };
 }
 
+// Stored by position: only append channels. A ledger stores the number of a channel with its receipts.
 channels! {
     /// A text message.
     Sms(Sms<T>) = "sms", sms::FACTS;
     /// A Viber business message.
     Viber(Viber<T>) = "viber", messengers::VIBER_FACTS;
     /// A rich message (RCS).
-    Rcs(Rcs<T>) = "rcs", rcs::FACTS;
+    Rcs(Rcs<T>) = "rcs", messengers::RCS_FACTS;
     /// A one-time code sent through Telegram.
     Telegram(Telegram<T>) = "telegram", messengers::TELEGRAM_FACTS;
     /// A spoken message.

@@ -15,7 +15,7 @@ use crate::domain::{SmsEncoding, SmsSize, format_count, measure_sms};
 /// The limit of a text; an empty text is never allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextLimit {
-    /// Not empty.
+    /// No limit, except that the text must not be empty.
     NotEmpty,
     /// At most this many characters.
     AtMost(usize),
@@ -23,7 +23,7 @@ pub enum TextLimit {
     Parts,
     /// A sender name: 3 to 11 Latin letters, digits, dots, hyphens, underscores and spaces, with at least one letter.
     AlphaName,
-    /// A web address.
+    /// An `http` or `https` URL with a host and without spaces.
     WebAddress,
     /// The web address of an image in one of these formats.
     Image(&'static [&'static str]),

@@ -380,7 +380,6 @@ const MAX_WORD_LETTERS: usize = 64;
 /// Emoji that are read as words.
 const SIGNS: [char; 7] = ['🛑', '⛔', '🚫', '✋', '🔕', '❌', '🙅'];
 
-/// A token of a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ReplyToken {
     Word(String),

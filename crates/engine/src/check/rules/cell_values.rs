@@ -187,9 +187,9 @@ pub(super) fn report_database_value(value: DatabaseValue, name: &str, example: &
 pub fn check_empty_cells(survey: &Survey, places: &SourceMap) -> Vec<Finding> {
     let create_finding = |EmptyCells { place, messages, rows }: &EmptyCells| {
         let name = &place.name;
-        let messages: Vec<String> = messages.iter().map(|(channel, key)| format!("{channel}.{key}")).collect();
-        let messages = join_names(messages.iter().map(String::as_str));
-        let message = format!("`{name}` is empty in {}, which leaves a gap in {messages}", describe_first(rows));
+        let keys: Vec<String> = messages.iter().map(|(channel, key)| format!("{channel}.{key}")).collect();
+        let keys = join_names(keys.iter().map(String::as_str));
+        let message = format!("`{name}` is empty in {}, which leaves a gap in {keys}", describe_first(rows));
         let help =
             format!("fill in the cells, or set a default: `{{{{ {name} | default(value='…', boolean=true) }}}}`");
         to_finding(problem_at(&place.text, place.span.clone(), &EMPTY_CELL, message, &help), Some(places))

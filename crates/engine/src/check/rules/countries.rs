@@ -46,7 +46,6 @@ pub struct CountryCount {
 }
 
 impl RecipientCountries {
-    /// Adds a row.
     pub(in crate::check) fn add_row(&mut self, row: Row, country: Option<Region>) {
         self.rows.entry(country).or_default().insert(row.get());
     }

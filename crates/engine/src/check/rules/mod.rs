@@ -113,11 +113,11 @@ pub fn rule_groups() -> Vec<RuleGroup> {
 pub struct RuleGroup {
     /// The topic.
     pub title: &'static str,
-    /// The rules.
+    /// The rules, in the order in which `campaign explain` lists them.
     pub rules: Vec<&'static Rule>,
 }
 
-/// All rules.
+/// All rules, group by group. No two rules have the same id.
 pub fn all_rules() -> impl Iterator<Item = &'static Rule> {
     rule_groups().into_iter().flat_map(|group| group.rules)
 }

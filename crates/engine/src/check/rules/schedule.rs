@@ -111,12 +111,12 @@ const NEVER_SENDS_HELP: &str =
 
 /// An error for a schedule that sends nothing on any of its dates.
 pub(in crate::check) fn check_schedule(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> Option<Finding> {
-    let dates_without_messages = runs.iter().filter_map(|run| match run.outlook {
+    let without_messages = runs.iter().map(|run| match &run.outlook {
         OccurrenceOutlook::SendsNothing(outlook) => Some((&run.occurrence, outlook)),
         OccurrenceOutlook::Sends(_) | OccurrenceOutlook::Busy(_) => None,
     });
-    let dates_without_messages: Vec<_> = dates_without_messages.collect();
-    let (date, outlook) = dates_without_messages.first().filter(|_| dates_without_messages.len() == runs.len())?;
+    let all_without_messages: Vec<(&Occurrence, &Outlook)> = without_messages.collect::<Option<_>>()?;
+    let (date, outlook) = all_without_messages.first()?;
     Some(date_finding(timed, date, outlook))
 }
 

@@ -53,9 +53,7 @@ pub(super) const ALL_ROWS_HINT: &str = "see the results of `run --dry-run` for a
 
 /// Rows with the same reason.
 pub(super) struct ReasonRows<'l> {
-    /// The reason.
     pub(super) reason: &'l str,
-    /// The rows.
     pub(super) rows: &'l RoaringBitmap,
 }
 
@@ -402,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn few_invalid_rows_are_accepted_unless_the_limit_is_zero() {
+    fn a_few_invalid_rows_are_accepted_unless_the_limit_is_zero() {
         for (allowed, invalid, exceeded) in
             [("0%", 0, false), ("0%", 1, true), ("0.01%", 4, false), ("10%", 4, false), ("10%", 5, true)]
         {

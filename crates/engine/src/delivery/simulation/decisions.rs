@@ -105,7 +105,7 @@ impl SimulatedWorld {
             let Ok(rejected) = MessagesInDoubt::load(ledger.as_ref(), &run, &snapshot.states, &rejected).await else {
                 return;
             };
-            let Ok(rejected) = self.confirm_failures(&run, &snapshot, rejected.rows).await else { return };
+            let Ok(rejected) = self.select_retryable(&run, &snapshot, rejected.rows).await else { return };
             to_retry.extend(rejected.iter().map(|doubt| (doubt.row, doubt.envelope)));
         }
         if !to_retry.is_empty() {
@@ -118,32 +118,32 @@ impl SimulatedWorld {
 }
 
 impl SimulatedWorld {
-    /// The rejected and failed messages that can be retried. The platform must confirm the failure of a failed message
-    /// with a fallback. Other messages need no confirmation.
-    async fn confirm_failures(
+    /// Selects the messages that can be retried. A failed message with a fallback can be retried only if the platform
+    /// confirms the failure. Other messages need no confirmation.
+    async fn select_retryable(
         &self,
         run: &Run,
         snapshot: &Snapshot,
-        rejected: Vec<MessageInDoubt>,
+        candidates: Vec<MessageInDoubt>,
     ) -> Result<Vec<MessageInDoubt>, LedgerError> {
         let needs_confirmation = |doubt: &MessageInDoubt| {
             doubt.chain.has_fallback() && snapshot.states.recorded_state(doubt.row) == Some(RowState::Failed)
         };
         if self.mistake == Some(Mistake::RetryWithoutInquiry) {
-            return Ok(rejected);
+            return Ok(candidates);
         }
         let (failed_messages, mut to_retry): (Vec<MessageInDoubt>, Vec<MessageInDoubt>) =
-            rejected.into_iter().partition(needs_confirmation);
+            candidates.into_iter().partition(needs_confirmation);
         let life = self.immortal_life();
         let (ledger, gateway) = (self.process_ledger(&life), self.simulated_gateway(0, &life));
         let allowance = Allowance::new(run.account.as_str(), self.plan.account_rate);
         let (ledger, gateway, max_batch) = (ledger.as_ref(), gateway.as_ref(), self.plan.batch);
         let poller = StatusPoller { ledger, gateway, run, allowance, max_batch, clock: wall_now };
-        let message = |doubt: &MessageInDoubt| {
+        let to_pending = |doubt: &MessageInDoubt| {
             let order = run.find_message(doubt.id).and_then(|(_, order)| order);
             PendingMessage::new(doubt.row, order, doubt.id, doubt.chain, doubt.since, &ChainLifetimes::default())
         };
-        let messages: Vec<PendingMessage> = failed_messages.iter().map(message).collect();
+        let messages: Vec<PendingMessage> = failed_messages.iter().map(to_pending).collect();
         let statuses = poller.ask_before_retry(&messages, Instant::now() + Duration::from_secs(600)).await?;
         let skipped = statuses
             .iter()

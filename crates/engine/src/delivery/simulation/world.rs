@@ -71,9 +71,7 @@ pub(super) async fn play_plan(plan: WorldPlan, mistake: Option<Mistake>) -> Worl
     world.build_report()
 }
 
-/// The task of a process.
 pub(super) enum ProcessTask {
-    /// Sends the run.
     SendRun,
     /// Asks about rows in doubt.
     Reconcile,
@@ -102,7 +100,6 @@ impl SimulatedWorld {
         })
     }
 
-    /// The current run.
     pub(super) fn current_run(&self) -> RunId {
         *self.run.lock().unwrap()
     }

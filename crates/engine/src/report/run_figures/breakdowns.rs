@@ -227,7 +227,7 @@ impl RequestFigures {
 /// The maximum number of rows that are listed.
 const MAX_NAMED_ROWS: usize = 20;
 
-/// The rows in doubt.
+/// The rows that are in doubt or unresolved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowsInDoubt {
     /// The time at which the first of these messages was sent.
@@ -236,7 +236,7 @@ pub struct RowsInDoubt {
     pub rows: Vec<RowInDoubt>,
 }
 
-/// A row in doubt.
+/// A row of which it is unknown whether the gateway has its message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowInDoubt {
     /// The row of the list.

@@ -59,7 +59,7 @@ pub struct DeliveryTimes {
     times: Histogram<u64>,
     /// The number of messages in each span.
     spans: [u64; SPAN_SECONDS.len() + 1],
-    /// The number of these times that are upper bounds.
+    /// The number of delivery times that are only upper bounds.
     at_latest: u64,
     /// Delivered messages whose reported time cannot be right.
     uncertain: u64,
@@ -89,7 +89,7 @@ impl DeliveryTimes {
     }
 
     /// The number of messages with a delivery time.
-    pub fn count_messages(&self) -> u64 {
+    pub fn count_timed(&self) -> u64 {
         self.times.len()
     }
 
@@ -145,7 +145,7 @@ impl DeliveryTimes {
 
     /// The time within which `share` of the messages were delivered. `None` if no delivery times are known.
     fn quantile(&self, share: f64) -> Option<Duration> {
-        (self.count_messages() > 0).then(|| Duration::from_millis(self.times.value_at_quantile(share)))
+        (self.count_timed() > 0).then(|| Duration::from_millis(self.times.value_at_quantile(share)))
     }
 }
 
@@ -200,8 +200,8 @@ impl ChannelFigures {
                 "counts": counts_json(counts),
                 "read": read,
                 "in_part": in_part,
-                "delivery": (times.count_messages() > 0).then(|| json!({
-                    "messages": times.count_messages(),
+                "delivery": (times.count_timed() > 0).then(|| json!({
+                    "messages": times.count_timed(),
                     "at_latest": times.at_latest,
                     "median_seconds": seconds(times.median()),
                     "p95_seconds": seconds(times.p95()),
@@ -266,7 +266,7 @@ mod tests {
         ) {
             let mut counted = DeliveryTimes::default();
             times.iter().for_each(|time| counted.record_time(Duration::from_millis(*time)));
-            prop_assert_eq!(counted.count_messages(), times.len() as u64);
+            prop_assert_eq!(counted.count_timed(), times.len() as u64);
             let restored = DeliveryTimes::from_counts(&counted.time_counts(), counted.span_counts());
             prop_assert_eq!(restored.span_counts(), counted.span_counts());
             for (bound, within) in counted.iter_spans().scan(0, |sum, (bound, messages)| {
@@ -275,7 +275,7 @@ mod tests {
             }) {
                 prop_assert_eq!(within, times.iter().filter(|time| **time <= bound).count() as u64);
             }
-            let summary = |times: &DeliveryTimes| (times.count_messages(), times.median(), times.p95());
+            let summary = |times: &DeliveryTimes| (times.count_timed(), times.median(), times.p95());
             prop_assert_eq!(summary(&restored), summary(&counted));
             for (percent, counted) in [(50, counted.median()), (95, counted.p95())] {
                 let exact = exact_quantile(&mut times, percent);

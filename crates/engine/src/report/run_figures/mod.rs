@@ -40,7 +40,7 @@ pub struct ArrivalKind {
     pub first: Option<bool>,
 }
 
-/// The figures of a run.
+/// The counts, times and costs that are shown about a run.
 #[derive(Clone, Debug, Default)]
 pub struct RunFigures {
     /// Rows by state.
@@ -57,7 +57,7 @@ pub struct RunFigures {
     pub failures: ReasonCounts,
     /// Rows in doubt.
     pub doubts: RowsInDoubt,
-    /// Requests.
+    /// Requests, with their answer times, billed parts and costs.
     pub requests: RequestFigures,
     /// The rate and budget of the run, if they were stored.
     pub terms: Option<RunTerms>,

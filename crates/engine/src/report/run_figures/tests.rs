@@ -40,7 +40,7 @@ proptest! {
         let channels = || figures.channels.iter().map(|(_, figure)| figure);
         prop_assert_eq!(channels().map(|figure| figure.counts.count_delivered()).sum::<u64>(), counts.count_delivered());
         prop_assert_eq!(channels().map(|figure| figure.read).sum::<u64>(), counts.get(RowState::Read));
-        let timed = channels().map(|figure| figure.times.count_messages() + figure.times.count_uncertain());
+        let timed = channels().map(|figure| figure.times.count_timed() + figure.times.count_uncertain());
         prop_assert_eq!(timed.sum::<u64>(), counts.count_delivered(), "every delivered message has a time or an uncertain one");
         prop_assert!(channels().all(|figure| figure.in_part <= figure.counts.get(RowState::Delivered)));
         let accepted = sum(counts, &super::ACCEPTED_STATES);

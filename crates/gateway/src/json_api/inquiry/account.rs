@@ -73,10 +73,10 @@ impl Inquiry for AskBalance {
     }
 }
 
-/// A sender name.
+/// A sender name that the gateway lists for the account, approved or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SenderName {
-    /// The name.
+    /// The name, or empty if not reported.
     pub name: String,
     /// The status in the gateway's words, or empty if not reported. Any value is possible (contract 2.5).
     pub status: String,
@@ -116,9 +116,9 @@ impl Inquiry for AskSenders {
 /// A channel for which an account has message templates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TemplateChannel {
-    /// SMS.
+    /// SMS, whose templates are labelled with a name.
     Sms,
-    /// Viber.
+    /// Viber, whose templates are labelled with a sender name.
     Viber,
 }
 
@@ -226,7 +226,7 @@ impl MessageTemplate {
 /// Lists the templates of a channel.
 #[derive(Clone, Copy, Debug)]
 pub struct ListTemplates {
-    /// The channel.
+    /// The channel, which decides the members of the records.
     pub channel: TemplateChannel,
 }
 
@@ -251,7 +251,7 @@ impl Inquiry for ListTemplates {
 /// Creates a template. The contract shows no fields for Viber, so they are named as in the list of templates.
 #[derive(Clone, Debug)]
 pub struct CreateTemplate {
-    /// The channel.
+    /// The channel, which decides the meaning of `label`.
     pub channel: TemplateChannel,
     /// The name of an SMS template, or the sender name that a Viber template is for.
     pub label: String,
@@ -281,7 +281,7 @@ impl Inquiry for CreateTemplate {
 /// Deletes a template. The contract shows no fields for SMS; the identifier is the one that Viber requires.
 #[derive(Clone, Debug)]
 pub struct DeleteTemplate {
-    /// The channel.
+    /// The channel, which decides the type of the operation.
     pub channel: TemplateChannel,
     /// The gateway's identifier for the template.
     pub id: u64,

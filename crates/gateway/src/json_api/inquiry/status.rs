@@ -24,7 +24,7 @@ pub struct MessageRecord {
     pub msg_id: Option<GatewayMessageId>,
     /// The channel, as the gateway names it.
     pub channel: Option<String>,
-    /// The status.
+    /// The status, the only member that every record must have.
     pub status: Status,
     /// The time of the last change, in the gateway's text (ISO 8601 with offset).
     pub updated: Option<String>,

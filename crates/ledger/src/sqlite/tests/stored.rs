@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use super::*;
 use crate::encoding::{pack_list, pack_outcomes, unpack_list, unpack_outcomes};
 use crate::{Author, RowChange};
-use campaign_core::domain::{Chain, ReportedChannel};
+use campaign_core::domain::{Chain, Channel, ReportedChannel, Status};
 
 /// More zero bytes than the default value of any variant needs.
 const ZEROS: [u8; 16] = [0; 16];
@@ -41,6 +41,44 @@ fn gateway_identifier_encoding_is_stable() {
     assert_stored_bytes::<GatewayMessageId>(&[
         (GatewayMessageId::Number(300), b"\x00\xac\x02"),
         (GatewayMessageId::Text("ab-7".into()), b"\x01\x04ab-7"),
+    ]);
+}
+
+#[test]
+fn channel_encoding_is_stable() {
+    assert_stored_bytes::<Channel>(&[
+        (Channel::Sms, b"\x00"),
+        (Channel::Viber, b"\x01"),
+        (Channel::Rcs, b"\x02"),
+        (Channel::Telegram, b"\x03"),
+        (Channel::Voice, b"\x04"),
+        (Channel::Whatsapp, b"\x05"),
+        (Channel::Hlr, b"\x06"),
+        (Channel::CallOtp, b"\x07"),
+    ]);
+}
+
+#[test]
+fn status_encoding_is_stable() {
+    assert_stored_bytes::<Status>(&[
+        (Status::Queued, b"\x00"),
+        (Status::Routing, b"\x01"),
+        (Status::Accepted, b"\x02"),
+        (Status::Delivered, b"\x03"),
+        (Status::PartiallyDelivered, b"\x04"),
+        (Status::Read, b"\x05"),
+        (Status::Replied, b"\x06"),
+        (Status::Expired, b"\x07"),
+        (Status::Undeliverable, b"\x08"),
+        (Status::Rejected, b"\x09"),
+        (Status::Deleted, b"\x0a"),
+        (Status::Filtered, b"\x0b"),
+        (Status::InvalidDestination, b"\x0c"),
+        (Status::InvalidSource, b"\x0d"),
+        (Status::NoRoute, b"\x0e"),
+        (Status::SimFull, b"\x0f"),
+        (Status::Unknown, b"\x10"),
+        (Status::Other("NEW".into()), b"\x11\x03NEW"),
     ]);
 }
 

@@ -49,7 +49,6 @@ fn field_schema(channel: Channel, field: &ChannelField) -> Value {
     schema
 }
 
-/// The schema of a card.
 fn card_schema(channel: Channel) -> Value {
     let fields = Card::<()>::FIELDS;
     let properties: Map<String, Value> =
@@ -76,7 +75,7 @@ pub(super) fn stage_schema(channel: Channel) -> Value {
     stage
 }
 
-/// The schema of `confirm`.
+/// The schema of the argument `confirm`, without which a tool only returns a preview.
 pub(super) fn confirm_schema() -> Value {
     json!({
         "type": "boolean",
@@ -276,12 +275,12 @@ pub(super) const SEND_CHAIN: McpTool = McpTool {
 };
 
 fn read_pipeline(arguments: &Map<String, Value>) -> MessageDraft {
-    let named = arguments.get("channels").and_then(Value::as_array).into_iter().flatten();
-    let tried: Vec<Channel> = named.filter_map(|name| Channel::from_name(name.as_str()?)).collect();
-    let message = |channel: Channel| arguments.get(channel.name()).and_then(Value::as_object);
+    let names = arguments.get("channels").and_then(Value::as_array).into_iter().flatten();
+    let requested: Vec<Channel> = names.filter_map(|name| Channel::from_name(name.as_str()?)).collect();
+    let find_message = |channel: Channel| arguments.get(channel.name()).and_then(Value::as_object);
     let mut problems = Vec::new();
     for channel in message_channels() {
-        match (tried.contains(&channel), message(channel).is_some()) {
+        match (requested.contains(&channel), find_message(channel).is_some()) {
             (true, false) => problems
                 .push(format!("`channels` contains `{channel}`, but its message is missing: add a `{channel}` object")),
             (false, true) => problems.push(format!(
@@ -290,6 +289,7 @@ fn read_pipeline(arguments: &Map<String, Value>) -> MessageDraft {
             _ => {}
         }
     }
-    let stages = tried.into_iter().filter_map(|channel| Some((channel, ChannelArguments::clone(message(channel)?))));
+    let stages =
+        requested.into_iter().filter_map(|channel| Some((channel, ChannelArguments::clone(find_message(channel)?))));
     MessageDraft::from_pipeline(stages.collect(), problems)
 }

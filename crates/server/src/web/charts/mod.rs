@@ -48,7 +48,7 @@ impl Length {
 /// A bar of a bar chart.
 #[derive(Clone, Debug, Serialize)]
 pub struct Bar {
-    /// The label.
+    /// What the bar counts, such as a state, a skip reason or a day.
     pub label: String,
     /// Whether the label is text that does not come from this program.
     pub foreign: bool,
@@ -66,10 +66,10 @@ pub struct Bar {
     pub path: Option<String>,
 }
 
-/// A segment of a bar.
+/// A piece of a step in a cascade, as it is drawn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BarSegment {
-    /// The label with the exact number.
+    /// The label, without the number.
     pub label: String,
     /// The exact number.
     pub value: u64,
@@ -127,10 +127,10 @@ pub fn scale_bars(bars: Vec<Bar>, max_value: Option<u64>) -> Vec<Bar> {
     bars.into_iter().map(|bar| Bar { length: Length::from_share(bar.value, max_value), ..bar }).collect()
 }
 
-/// A step of a cascade.
+/// A step of a cascade: the messages that reached one channel of a fallback chain.
 #[derive(Clone, Debug)]
 pub struct CascadeStep {
-    /// The label.
+    /// The name of the step's channel, in the language of the page.
     pub label: String,
     /// The pieces that ended at this step: label, class and number.
     pub ended: Vec<(String, &'static str, u64)>,
@@ -141,7 +141,7 @@ pub struct CascadeStep {
 /// A step of a cascade, as it is drawn.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cascade {
-    /// The label.
+    /// The name of the step's channel, in the language of the page.
     pub label: String,
     /// The exact number that reached the step.
     pub reached: u64,
@@ -188,7 +188,7 @@ pub struct CalendarView {
     pub weeks: Vec<Vec<Option<CalendarDay>>>,
 }
 
-/// A day of a calendar.
+/// A day of a calendar. Templates turn `weekday` and `month` into names.
 #[derive(Clone, Debug, Serialize)]
 pub struct CalendarDay {
     /// The day of the month.
@@ -234,7 +234,7 @@ pub struct ColumnInput {
     pub columns: Vec<(String, Vec<u64>)>,
 }
 
-/// A column chart.
+/// A chart of stacked columns, as it is drawn.
 #[derive(Clone, Debug, Serialize)]
 pub struct ColumnChart {
     height: u32,
@@ -258,7 +258,6 @@ struct ColumnView {
     label: String,
     /// The left edge.
     at: Length,
-    /// The middle.
     middle: Length,
     /// Whether the label is hidden on narrow screens.
     minor: bool,

@@ -31,7 +31,7 @@ pub struct StackInput<'c> {
 /// The data of a layer.
 #[derive(Clone, Debug)]
 pub struct LayerInput {
-    /// The label.
+    /// What the layer counts, such as a channel, for the legend and the table.
     pub label: String,
     /// The class in the stylesheet.
     pub class: String,
@@ -64,7 +64,7 @@ struct HeightMark {
 /// A layer.
 #[derive(Clone, Debug, Serialize)]
 pub struct Series {
-    /// The label.
+    /// What the layer counts, such as a channel, for the legend and the table.
     pub label: String,
     /// The class in the stylesheet.
     pub class: String,
@@ -162,7 +162,6 @@ pub(super) struct Tick {
     pub(super) at: Length,
     /// The edge of the chart at which the label must be aligned: `begins`, `ends` or none.
     edge: &'static str,
-    /// The label.
     pub(super) label: String,
 }
 

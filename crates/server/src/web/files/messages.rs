@@ -239,7 +239,6 @@ struct CardView {
     attached: Attachments,
 }
 
-/// The size of an SMS.
 #[derive(Clone, Debug, Serialize)]
 struct SmsSizeView {
     parts: usize,
@@ -352,10 +351,9 @@ fn part_ends(text: &str) -> Vec<usize> {
 /// A text as a sequence of pieces.
 type TextView = Vec<TextPiece>;
 
-/// A piece of a text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct TextPiece {
-    /// The text.
+    /// The text of the piece, in which phone numbers can be masked.
     pub text: String,
     /// Whether the text came from the recipient's row.
     pub from_row: bool,

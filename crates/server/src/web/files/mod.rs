@@ -129,7 +129,7 @@ fn describe_nonzero(count: u64, in_words: impl FnOnce(u64) -> String) -> Option<
 pub struct PlanPage<'c> {
     /// The campaign.
     pub inputs: &'c Inputs,
-    /// The plan.
+    /// The plan that was just created from `inputs`.
     pub plan: &'c CreatedPlan,
     /// The messages to show.
     pub selection: MessageSelection<'c>,
@@ -216,9 +216,9 @@ pub fn render_plan_page(page: &PlanPage<'_>, language: PageLanguage) -> Result<(
 
 /// Returns up to `selection.max` selected rows that get a message, or `None` if no selected row gets a message.
 fn first_rows(planned: &RoaringBitmap, selection: MessageSelection<'_>) -> Option<RowSet> {
-    let is_shown = |row: &u32| selection.rows.is_none_or(|rows| rows.contains(Row::new(*row)));
-    let first: Vec<String> = planned.iter().filter(is_shown).take(selection.max).map(|row| row.to_string()).collect();
-    first.join(",").parse().ok()
+    let is_selected = |row: &u32| selection.rows.is_none_or(|rows| rows.contains(Row::new(*row)));
+    let mut first = planned.iter().filter(is_selected).take(selection.max).peekable();
+    first.peek().is_some().then(|| first.collect())
 }
 
 /// The data of a report.
@@ -309,13 +309,13 @@ pub fn render_report_page(report: &ReportPage<'_>, language: PageLanguage) -> Re
 
 /// The data of a page with evidence about a phone number, for an authority.
 pub struct EvidencePage<'e> {
-    /// The evidence.
+    /// The facts about the phone number, with their digest.
     pub evidence: &'e Evidence,
     /// The signature, if the evidence is signed.
     pub signature: Option<&'e EvidenceSignature>,
 }
 
-/// The signature of evidence.
+/// The signature of the digest of evidence, made with a private approval key.
 #[derive(Clone, Debug, Serialize)]
 pub struct EvidenceSignature {
     /// The public key of the author.

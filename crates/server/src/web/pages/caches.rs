@@ -1,7 +1,7 @@
 //! Cached reads of the ledger for pages and endpoints: the list of runs, runs with open pages, row indexes, stored
 //! figures and campaigns.
 //!
-//! Loading a value can take seconds for millions of rows, and this machine might be sending a run. Therefore, requests
+//! Loading a value can take seconds for millions of rows, and this machine might be sending messages. Therefore, requests
 //! share one load, and a value is cached for a multiple of the time that loading it took. One reader serves all
 //! visitors of a run, and only while a page is open. Between two reads, the reader pauses for many times the duration
 //! of a read.
@@ -146,7 +146,6 @@ const READ_TIMEOUT: Duration = Duration::from_secs(8);
 /// The number of cached readings above which those without an open page are removed.
 const MAX_CACHED: usize = 64;
 
-/// A reading of a run.
 pub(super) struct RunReading {
     pub(super) report: RunReport,
     /// The estimated time left, if the run has been sending for a while.

@@ -111,7 +111,6 @@ async fn check_typed_count(
     }
 }
 
-/// Pauses a schedule.
 pub(super) async fn pause_schedule(
     UrlPath(name): UrlPath<String>,
     DecisionForm(VerifiedForm { request, .. }): DecisionForm,
@@ -304,7 +303,6 @@ pub(super) struct ActionRecord {
     pub(super) reason: Option<String>,
 }
 
-/// The outcome of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ActionOutcome {

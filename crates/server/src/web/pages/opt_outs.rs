@@ -41,7 +41,7 @@ struct OptOutsView {
     days: Vec<Bar>,
 }
 
-/// Replies that look like an opt-out and were not recorded as such.
+/// Replies that look like opt-outs but were not recorded as such.
 #[derive(Serialize)]
 struct RepliesView {
     all: usize,
@@ -143,7 +143,7 @@ pub(super) struct OptOutDays {
     pub(super) of_campaigns: u64,
 }
 
-/// Replies that look like an opt-out and were not recorded as such.
+/// Replies that look like opt-outs but were not recorded as such.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RepliesToReview {
     /// The newest replies.

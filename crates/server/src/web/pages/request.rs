@@ -111,7 +111,6 @@ impl Section {
     }
 }
 
-/// An error page.
 #[derive(Serialize)]
 struct ErrorPageView<'w> {
     heading: &'w str,
@@ -323,7 +322,7 @@ impl PageRequest {
         if self.shows_numbers() { format!("+{phone}") } else { phone.format_masked() }
     }
 
-    /// Masks the recipient's phone number in a text of the gateway, unless the page shows full numbers. Other long
+    /// Masks the recipient's phone number in text from the gateway, unless the page shows full numbers. Other long
     /// numbers in such a text can be identifiers, so they are kept.
     pub(super) fn mask_gateway_text(&self, text: &str, recipient: Option<Phone>) -> String {
         match recipient.filter(|_| !self.shows_numbers()) {
@@ -364,7 +363,6 @@ impl PageRequest {
         }
     }
 
-    /// Renders a page.
     pub(super) fn render_page(&self, template: &str, view: &impl Serialize) -> Result<String, PageError> {
         Ok(render(self.language, PageFormat::Served, template, &self.with_frame(view))?)
     }

@@ -216,7 +216,7 @@ async fn build_view(request: &mut PageRequest, name: &str) -> Result<RowsPageVie
     let mut rows = index.rows_from(state, from, ROWS_PER_PAGE + 1);
     let next = if rows.len() > ROWS_PER_PAGE { rows.pop() } else { None };
     let previous = index.find_page_start(state, from, ROWS_PER_PAGE);
-    let (skipped, all) = index.count_before(state, from);
+    let (skipped, all) = index.count_before_and_total(state, from);
     let format = |number: u64| request.words().format_number(number);
     let position =
         PagePosition { from: format(skipped + 1), to: format(skipped + rows.len() as u64), all: format(all) };

@@ -29,7 +29,7 @@ use campaign_engine::report::{RunStatus, RunView};
 use campaign_ledger::{LedgerError, RowState, Run};
 use campaign_manifest::Campaign;
 use campaign_runs::{
-    Adapters, ConfirmedRetry, EndedSingle, RequestedTest, RetriedError, RetryPreview, RunEvent, open_copies,
+    Adapters, ConfirmedRetry, EndedOperation, RequestedTest, RetriedError, RetryPreview, RunEvent, open_copies,
     run_blocking,
 };
 
@@ -288,7 +288,7 @@ pub(super) async fn send_test(
         let (adapters, interrupt) = (request.pages.adapters.clone(), request.pages.sending.subscribe());
         let (action, test) = (new_action_record(&request, "test", run.name()), RequestedTest { row, recipients });
         let send = async move { campaign_runs::send_requested_test(adapters, &run, test, interrupt).await };
-        let executed = execute_action(&request, action, send, |_: &Vec<EndedSingle>| None);
+        let executed = execute_action(&request, action, send, |_: &Vec<EndedOperation>| None);
         // The action continues after the response; its outcome is in the action log.
         let Ok(sent) = tokio::time::timeout(SEND_TIMEOUT, executed).await else {
             return Ok(format!("{}?done=testing", run_path(&name)));

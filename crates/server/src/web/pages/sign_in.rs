@@ -115,7 +115,7 @@ pub(super) struct Visitor {
 /// A person with sign-in links or sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignInEntry {
-    /// The name.
+    /// The person's name, by which links and sessions are grouped.
     pub name: String,
     /// Whether one of the links or sessions allows decisions.
     pub decides: bool,

@@ -155,7 +155,7 @@ impl RunPage<'_> {
             purged: run.purged_at.map(|at| self.format_moment(words, at)),
             approved: self.describe_approvals(words),
             sentence: self.sentence_view(words),
-            numbers: self.number_views(words),
+            numbers: self.build_number_views(words),
             funnel: self.funnel_bars(words),
             arrivals: figures.and_then(|figures| self.arrivals_view(words, figures)),
             failures: self.failures_view(words),
@@ -204,7 +204,7 @@ impl RunPage<'_> {
         (self.command)(arguments)
     }
 
-    fn number_views(&self, words: &PageWords) -> Vec<NumberView> {
+    fn build_number_views(&self, words: &PageWords) -> Vec<NumberView> {
         let accepted = self.sum_states(&ACCEPTED_STATES);
         let (failed, doubt) =
             (self.sum_states(&[RowState::Failed, RowState::Rejected]), self.sum_states(&IN_DOUBT_STATES));
@@ -290,7 +290,6 @@ struct SentenceView {
     state: &'static str,
     /// The state in words.
     status: String,
-    /// The progress.
     progress: String,
     /// The bar of the processed messages, while the run is being sent.
     bar: Option<ProgressBar>,

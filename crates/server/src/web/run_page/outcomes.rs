@@ -140,9 +140,9 @@ struct RowsOfState {
 
 impl RunPage<'_> {
     /// Returns the link to the rows with this state and reason, if the page has links to rows.
-    fn path_of_reason(&self, state: RowState, reason: &str) -> Option<String> {
-        let query = [("state", state.name()), ("reason", reason)];
-        let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(query).finish();
+    fn link_to_rows(&self, state: RowState, reason: &str) -> Option<String> {
+        let pairs = [("state", state.name()), ("reason", reason)];
+        let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
         self.rows.map(|rows| format!("{rows}?{query}"))
     }
 
@@ -157,7 +157,7 @@ impl RunPage<'_> {
                 text => Bar::new(text, reason.rows, "bad")
                     .with_foreign_label()
                     .with_note(state)
-                    .with_path(self.path_of_reason(reason.state, text)),
+                    .with_path(self.link_to_rows(reason.state, text)),
             });
         }
         let others = all.saturating_sub(bars.iter().map(|bar| bar.value).sum());

@@ -1,4 +1,5 @@
-//! Charts over time: deliveries, fallbacks between channels, delivery times, throughput and cost.
+//! Delivery and cost on the run page: deliveries and throughput over time, fallbacks between channels, delivery times and
+//! cost.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -216,7 +217,7 @@ fn time_bars(words: &PageWords, times: &DeliveryTimes) -> Vec<Bar> {
             }
             (from, None) => words.say_with("run.longer", &[("time", &words.format_span(from.unwrap_or_default()))]),
         };
-        Bar::new(label, messages, "good").with_note(format_share(words, messages, times.count_messages()))
+        Bar::new(label, messages, "good").with_note(format_share(words, messages, times.count_timed()))
     };
     (first..=last).map(bar).collect()
 }

@@ -81,7 +81,7 @@ impl PageWords {
         Self { language, messages }
     }
 
-    /// The language.
+    /// The language of the texts, which also determines the format of numbers.
     pub fn language(&self) -> PageLanguage {
         self.language
     }
@@ -161,7 +161,7 @@ fn fill_placeholders(text: &str, values: &[(&str, &str)]) -> String {
     filled + rest
 }
 
-/// A language of pages.
+/// A language of pages. The order of the variants is that of [`Self::ALL`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PageLanguage {
     /// English, the default.
