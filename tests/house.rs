@@ -206,6 +206,33 @@ fn tests_enable_no_features_that_the_program_lacks() {
     );
 }
 
+/// The fuzz targets are outside the workspace and have their own lock file, which no other test reads.
+#[test]
+fn lock_file_of_the_fuzz_targets_is_current() {
+    let mut metadata = Command::new(env!("CARGO"));
+    metadata.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]);
+    let output = metadata.current_dir(repository()).output().expect("cargo");
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("metadata");
+    let lock = fs::read_to_string(repository().join("fuzz/Cargo.lock")).expect("a lock file");
+    let (mut checked, mut missing) = (0, Vec::new());
+    for package in metadata["packages"].as_array().expect("packages") {
+        let name = package["name"].as_str().expect("a name");
+        let entry = format!("name = \"{name}\"\n");
+        // The fuzz targets do not use the command line and the editor.
+        let Some(locked) = lock.split("[[package]]").find(|locked| locked.contains(&entry)) else { continue };
+        checked += 1;
+        let dependencies = package["dependencies"].as_array().expect("dependencies").iter();
+        let needed = dependencies.filter(|needed| needed["kind"] != "dev" && needed["optional"] == false);
+        let needed = needed.map(|needed| needed["name"].as_str().expect("a name"));
+        let is_locked = |needed: &&str| {
+            [format!(" \"{needed}\","), format!(" \"{needed} ")].iter().any(|line| locked.contains(line))
+        };
+        missing.extend(needed.filter(|needed| !is_locked(needed)).map(|needed| format!("{name}: {needed}")));
+    }
+    assert!(checked >= 9, "{checked} crates");
+    assert!(missing.is_empty(), "run `cargo metadata` in `fuzz/` to update its lock file: {missing:?}");
+}
+
 #[test]
 fn build_scripts_share_compiled_crates_with_the_program() {
     let program = features(&["--package", "campaign", "--edges", "normal,build"]);

@@ -339,7 +339,10 @@ pub(super) enum CompletionNames {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser as _;
+
     use super::*;
+    use campaign_ledger::RowState;
 
     #[test]
     fn version_includes_the_commit_if_known_at_build_time() {
@@ -349,5 +352,13 @@ mod tests {
         assert_eq!(format_version(Some("0369fa321c9b"), None), format!("{plain} (0369fa321c9b)"));
         let version = format_version(Some("0369fa321c9b"), Some("2026-11-27"));
         assert_eq!(version, format!("{plain} (0369fa321c9b 2026-11-27)"));
+    }
+
+    #[test]
+    fn default_states_of_a_retry_are_those_of_the_dashboard() {
+        let arguments = CliArguments::try_parse_from(["campaign", "retry", "sale"]).expect("valid arguments");
+        let Command::Retry(retry) = arguments.command else { panic!("another command") };
+        let states: Vec<RowState> = retry.states.into_iter().map(RowState::from).collect();
+        assert_eq!(states, campaign_runs::DEFAULT_RETRY_STATES);
     }
 }

@@ -103,7 +103,9 @@ pub use reconcile::{Polling, ReconciledRun, poll_run, reconcile_run, wants_recei
 pub use resolve::{DoubtDecision, Resolution, ResolvedRun, RowChoice, current_person, is_known_author, resolve_doubts};
 pub use results::{ProtectedFiles, StaleResults, update_results_until_shutdown};
 pub use resume::open_copies;
-pub use retry_rows::{RetriedError, RetryPreview, SkippedRetries, preview_retry, send_confirmed_retry};
+pub use retry_rows::{
+    DEFAULT_RETRY_STATES, RetriedError, RetryPreview, SkippedRetries, preview_retry, send_confirmed_retry,
+};
 pub use schedule::{
     ConfirmedActivation, ScheduleActivation, ScheduleChange, ScheduleOrder, ScheduleStatus, ScheduleView,
     apply_schedule_order, load_active_campaign, load_schedule_views,

@@ -115,8 +115,8 @@ struct RetriedRows {
     skipped: SkippedRetries,
 }
 
-/// The states of the rows that a retry on the dashboard sends, as for `campaign retry` without options.
-const DEFAULT_RETRY_STATES: [RowState; 2] = [RowState::Rejected, RowState::NotSent];
+/// The states of the rows that a retry on the dashboard, or `campaign retry` without options, sends.
+pub const DEFAULT_RETRY_STATES: [RowState; 2] = [RowState::Rejected, RowState::NotSent];
 
 /// A preview of the messages that a retry sends.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use roaring::RoaringBitmap;
 use super::earlier_messages::EarlierMessage;
 use super::layout::{Layout, RowBuffer};
 use super::listing::RowSelection;
-use super::row_outcomes::{Amendment, RowRecord};
+use super::row_records::{Amendment, RowRecord};
 use campaign_content::audience::{Chunk, ListHeader, PhoneColumns, RecordFields};
 use campaign_core::domain::{
     Channel, FALLBACK_NOT_REPORTED, GatewayMessageId, OperationKind, OperationOutcome, Phone, Receipt, Region, Row,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use roaring::RoaringBitmap;
 
 use super::listing::{FrozenList, ListSource, ReadAheadList};
-use super::row_outcomes::{RowRecord, RowRecords};
+use super::row_records::{RowRecord, RowRecords};
 use super::{ResultsError, is_owned};
 use crate::check::{ALREADY_SENT, TextHash, find_equal_range, reader_settings};
 use crate::delivery::{FrozenInputs, compile_without_condition, for_each_text_hash};

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp, ToSpan as _};
 use roaring::RoaringTreemap;
 
 use super::listing::Listing;
-use super::row_outcomes::RowRecord;
+use super::row_records::RowRecord;
 use super::{ResultsError, RunResults, is_owned};
 use crate::check::HOLDOUT;
 use campaign_content::audience::{DecodedText, decode_table, parse_phone_number, read_columns, suggest_columns};

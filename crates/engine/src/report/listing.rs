@@ -13,7 +13,7 @@ use super::ResultsError;
 use super::columns::{Exclusion, RecipientColumns, RowFacts, RowFormatter, VariantLookup};
 use super::earlier_messages::{EarlierMessages, EarlierRuns};
 use super::layout::Layout;
-use super::row_outcomes::{RowRecord, RowRecords};
+use super::row_records::{RowRecord, RowRecords};
 use crate::check::{Tee, reader_settings};
 use campaign_content::audience::{Chunk, ListHeader, RecipientReader};
 use campaign_core::domain::{Channel, OperationKind, Phone, Row, RowSet};

@@ -17,10 +17,10 @@ mod progress;
 mod recipients;
 mod replies;
 mod results_file;
-mod results_selection;
-mod row_outcomes;
 mod row_pages;
+mod row_records;
 mod run_figures;
+mod run_results;
 mod run_view;
 mod target;
 mod workbook;
@@ -53,15 +53,15 @@ pub use replies::{
     for_each_opt_out, opt_out_json, write_replies,
 };
 pub use results_file::{ResultsBackup, ResultsError, check_target, write_results, write_results_file};
-pub use row_outcomes::{Amendment, RowRecord, RowRecords};
 pub use row_pages::{RowFilter, RowIndex, RowSummary, load_row_summaries};
+pub use row_records::{Amendment, RowRecord, RowRecords};
 
-pub use results_selection::RunResults;
 pub use run_figures::{
     ACCEPTED_STATES, ArrivalKind, ChannelFigure, ChannelFigures, DeliveryTimes, FallbackChain, FallbackChainFigure,
     ReasonCount, ReasonCounts, RequestFigures, RowInDoubt, RowsInDoubt, RunCost, RunFigures, RunTerms, Timeline,
     TimelinePoint,
 };
+pub use run_results::RunResults;
 pub use run_view::{
     FAILED_STATES, IN_DOUBT_STATES, NextStep, RunInDoubt, RunList, RunReport, RunStatus, RunView, add_approvals,
     can_retry, damaged_runs_json, find_runs_in_doubt, is_followed, is_owned, load_approvals, load_run_json,

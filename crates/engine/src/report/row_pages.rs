@@ -7,7 +7,7 @@ use roaring::RoaringBitmap;
 
 use super::columns::{VariantLookup, reported_error};
 use super::recipients::load_list_rows;
-use super::row_outcomes::{RowRecord, RowRecords};
+use super::row_records::{RowRecord, RowRecords};
 use super::run_figures::normalize_failure_reason;
 use crate::delivery::Snapshot;
 use campaign_core::domain::{Channel, OperationOutcome, Phone, Row};

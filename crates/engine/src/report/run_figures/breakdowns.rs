@@ -9,7 +9,7 @@ use hdrhistogram::Histogram;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::report::row_outcomes::RowRecord;
+use crate::report::row_records::RowRecord;
 use crate::report::run_view::IN_DOUBT_STATES;
 use campaign_core::domain::{Amount, Channel, OperationOutcome, Row, Spending};
 use campaign_ledger::{BilledParts, ENDED_EARLY, EnvelopeRecord, RowChange, RowEvents, RowState, StateCounts};

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::report::format::format_duration_limit;
 use crate::report::message::{MessageDelivery, TimeCertainty};
-use crate::report::row_outcomes::RowRecord;
+use crate::report::row_records::RowRecord;
 use crate::report::{counts_json, format_count, format_counts_with_partial, format_thousands};
 use campaign_core::domain::Channel;
 use campaign_ledger::{RowState, StateCounts};

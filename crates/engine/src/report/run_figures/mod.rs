@@ -15,7 +15,7 @@ use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::row_outcomes::RowRecord;
+use super::row_records::RowRecord;
 use super::{RowRecords, counts_json};
 use campaign_core::domain::{Budget, Channel, FALLBACK_NOT_REPORTED, OperationOutcome, Row};
 use campaign_ledger::{

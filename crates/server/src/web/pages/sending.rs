@@ -26,11 +26,11 @@ use crate::web::words::PageWords;
 use campaign_core::domain::{PermanentError, Phone, RowSet, Stage};
 use campaign_engine::delivery::SingleKind;
 use campaign_engine::report::{RunStatus, RunView};
-use campaign_ledger::{LedgerError, RowState, Run};
+use campaign_ledger::{LedgerError, Run};
 use campaign_manifest::Campaign;
 use campaign_runs::{
-    Adapters, ConfirmedRetry, EndedOperation, RequestedTest, RetriedError, RetryPreview, RunEvent, open_copies,
-    run_blocking,
+    Adapters, ConfirmedRetry, DEFAULT_RETRY_STATES, EndedOperation, RequestedTest, RetriedError, RetryPreview,
+    RunEvent, open_copies, run_blocking,
 };
 
 /// The time for which a page waits for the preview of a retry or test, which might need a whole list.
@@ -74,7 +74,7 @@ struct RetryReasonView {
 /// retried.
 pub(super) fn count_retriable(view: &RunView) -> Option<u64> {
     let RunView { run, status, counts, .. } = view;
-    let rows = counts.get(RowState::Rejected) + counts.get(RowState::NotSent);
+    let rows: u64 = DEFAULT_RETRY_STATES.iter().map(|state| counts.get(*state)).sum();
     let is_retriable = *status == RunStatus::Finished && run.live && run.purged_at.is_none();
     (is_retriable && rows > 0 && SingleKind::from_run(run).is_none()).then_some(rows)
 }

@@ -1,4 +1,4 @@
-//! Selection of the results to show: those of one run, or those of the recipients of several runs.
+//! Results of one run, or of the recipients of several runs: the rows to show, as a file, CSV or JSON.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
