@@ -7,7 +7,7 @@ use super::args::InitArgs;
 use super::context::Context;
 use super::exit::{CommandFailure, SUCCESS};
 use super::text::{StyledLine, StyledText, plain, strong};
-use campaign_core::domain::ListFormat;
+use campaign_core::domain::{ListFormat, Region};
 use campaign_core::finding::{escape_to_one_line, join_names, quote_for_shell};
 use campaign_engine::report::{format_count, format_thousands};
 use campaign_manifest::{is_slug, to_slug};
@@ -60,6 +60,14 @@ fn describe_list(list: &DraftList) -> String {
     let texts = if names.is_empty() { String::new() } else { format!("; columns for templates: {}", names.join(", ")) };
     let (path, phone) = (escape_to_one_line(&list.path), escape_to_one_line(&list.phone));
     let mut summary = format!("{path}: phone numbers in `{phone}`{region}{texts}\n");
+    if let Some(region) = list.region.filter(|_| !list.other_regions.is_empty()) {
+        let others: Vec<String> = list.other_regions.iter().map(Region::to_string).collect();
+        let others = join_names(others.iter().map(String::as_str));
+        summary += &format!(
+            "  `region: {region}` is a guess: these numbers would also be valid in {others}. Set their country before you \
+             send anything\n"
+        );
+    }
     if let [other, ..] = &list.other_phones[..] {
         let others = join_names(list.other_phones.iter().map(String::as_str));
         summary += &format!(
@@ -109,6 +117,8 @@ mod tests {
         assert!(summary.contains("phone numbers in `Телефон`;"), "{summary}");
         assert!(summary.contains("phone numbers also in `Телефон 2`"), "{summary}");
         assert!(summary.contains("no valid number in 2 of 4 rows, first in row 2;"), "{summary}");
+        let ambiguous = super::describe_list(&read_list("phone,name\n0501234567,Olena\n").unwrap());
+        assert!(ambiguous.contains("`region: UA` is a guess: these numbers would also be valid in"), "{ambiguous}");
         let valid = read_list("phone,name\n+380501234567,Olena\n").unwrap();
         assert_eq!((super::describe_list(&valid).lines().count(), valid.invalid), (1, None));
     }

@@ -66,7 +66,7 @@ fn split_choice(data: &[u8], choices: u8) -> Option<(u8, &[u8])> {
 fn read_with_libyaml(text: &str) -> Option<serde_yaml::Value> {
     /// Characters that only one of the two versions takes for line breaks, and byte order marks.
     const SPECIAL: [char; 4] = ['\u{85}', '\u{2028}', '\u{2029}', '\u{feff}'];
-    if text.contains(SPECIAL) {
+    if text.contains(SPECIAL) || has_ambiguous_question_mark(text) {
         return None;
     }
     match serde_yaml::from_str(text) {
@@ -76,6 +76,13 @@ fn read_with_libyaml(text: &str) -> Option<serde_yaml::Value> {
         Err(_) if text.contains(['{', '[', '\t']) => None,
         Err(error) => panic!("libyaml rejects an accepted file: {error}"),
     }
+}
+
+/// Whether a `?` might be a part of a text between braces in YAML 1.2, and the sign of a key in YAML 1.1.
+fn has_ambiguous_question_mark(text: &str) -> bool {
+    let is_followed_by_text =
+        |after: &str| after.chars().next().is_some_and(|next| !next.is_whitespace() && !",]}".contains(next));
+    text.contains(['{', '[']) && text.split('?').skip(1).any(is_followed_by_text)
 }
 
 /// Checks that all findings can be displayed and mark existing text.

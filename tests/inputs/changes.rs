@@ -63,7 +63,7 @@ fn accepted_changes_are_sent_only_to_remaining_recipients() {
     let texts = gateway.sends().into_iter().flat_map(|request| request.operations());
     assert_eq!(texts.filter(|operation| operation["sms_message"] == "Bye").count(), 7);
     sale.run(&[]).exits(0);
-    sale.campaign(&["status"]).exits(0).says("replaced by a new run with changed inputs");
+    sale.campaign(&["status"]).exits(0).says("replaced by a later run");
 }
 
 #[test]

@@ -87,6 +87,16 @@ fn test_messages_of_an_edition_reach_at_most_ten_recipients() {
 }
 
 #[test]
+fn row_without_a_message_is_reported_with_its_reason() {
+    let gateway = Gateway::accepting();
+    let list = "phone,name\n380501000002,Olena\n380501000003,Ivan\n,\n380501000005,Taras\n";
+    let sale = campaign().recipients("where: name != \"Ivan\"").with_list(list).through(&gateway).write();
+    test(&sale, [0], &["--row", "3"]).exits(2).says("row 3 has no message: filtered");
+    test(&sale, [0], &["--row", "4"]).exits(2).says("row 4 is blank");
+    test(&sale, [0], &["--row", "2"]).exits(0);
+}
+
+#[test]
 fn rejected_test_message_does_not_count_towards_the_limit() {
     let gateway = Gateway::answering([Answer::items(|operation| rejected(operation, "No route"))]);
     let sale = campaign().through(&gateway).write();

@@ -87,6 +87,18 @@ fn rehearsals_are_hidden_by_default() {
 }
 
 #[test]
+fn lookups_and_verification_calls_are_not_counted_as_sent_messages() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().through(&gateway).write();
+    sale.run(&[]).exits(0);
+    for command in ["lookup", "otp"] {
+        sale.campaign(&["gateway", command, "+380501234567", "--yes"]).exits(0);
+    }
+    let server = Server::start(&sale, &[]);
+    assert!(main_text(&Browser::signed_in(&server).page("/")).contains("Sent 3 1 run"));
+}
+
+#[test]
 fn run_list_supports_filters_sorting_and_campaign_groups() {
     let gateway = gateway_rejecting("No route", |row| row == 3);
     let sale = campaign().through(&gateway).write();

@@ -1,6 +1,8 @@
 //! Decisions made on dashboard pages: the rules of the commands apply, with a CSRF token and sufficient rights.
 
-use crate::support::{Answer, Browser, Folder, Gateway, SandboxProcess, Server, campaign, until};
+use crate::support::{
+    Answer, Browser, Folder, Gateway, Reachable as _, SandboxProcess, Server, campaign, unreachable_url, until,
+};
 
 /// Creates a campaign with four rows in doubt.
 fn campaign_in_doubt(gateway: &Gateway) -> Folder {
@@ -286,6 +288,22 @@ fn page_reconciles_by_the_same_rules_as_the_command() {
     assert!([303, 409].contains(&response.status), "{}", response.body);
     assert!(log.contains(r#""order":"reconcile""#) && log.contains(r#""by":"Olha""#), "{log}");
     assert_eq!(gateway.sends().len(), before, "nothing is sent");
+}
+
+#[test]
+fn page_says_that_the_gateway_did_not_answer_about_doubt() {
+    let gateway = gateway_losing_an_answer();
+    let sale = campaign_in_doubt(&gateway);
+    let server = Server::start(&sale, &[]);
+    let olha = sign_in(&sale, &server, &["Olha", "--decide"]);
+    sale.replace("gateways.yaml", &gateway.base_url(), &unreachable_url());
+    sale.campaign(&["gateway", "trust", "local", "--yes"]);
+    let response = olha.send("/runs/sale@1/reconcile", &[]);
+    assert_eq!((response.status, response.header("location")), (303, "/runs/sale@1?done=reconcile-unclear"));
+    let page = olha.page("/runs/sale@1?done=reconcile-unclear");
+    assert!(page.one("main").words().contains("The gateway gave no usable response"), "{}", page.one("main").words());
+    let log = std::fs::read_to_string(sale.path("state/orders.jsonl")).expect("a file");
+    assert!(log.contains("no usable response from the gateway"), "{log}");
 }
 
 #[test]

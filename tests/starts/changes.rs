@@ -184,7 +184,7 @@ fn replaced_run_shows_unsent_rows_as_skipped() {
         assert!(page.contains("Skipped") && !page.contains("To be sent"), "{path}: {page}");
     }
     let runs = browser.page("/runs").one("main").words();
-    assert!(runs.contains("Replaced by a run with changed inputs"), "{runs}");
+    assert!(runs.contains("Replaced by a later run"), "{runs}");
 }
 
 #[test]

@@ -133,7 +133,7 @@ fn emptied_list_ends_an_unfinished_run_without_a_replacement() {
     sale.run(&["--limit", "1"]).exits(0);
     sale.write("sale.csv", "phone,name\n");
     sale.run(&["--accept-changes"]).exits(0).says("the list has no recipients");
-    sale.campaign(&["status", "sale"]).says("sale@1").says("replaced by a new run with changed inputs");
+    sale.campaign(&["status", "sale"]).says("sale@1").says("replaced by a later run");
 }
 
 #[test]

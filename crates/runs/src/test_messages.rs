@@ -102,11 +102,14 @@ pub async fn load_test_message(
     }
     let shared = Arc::clone(inputs);
     let content = run_blocking(move || render_row(&shared, &rows)).await??;
-    let content = content.ok_or_else(|| Error::Input(format!("row {row} is blank, so it has no message")))?;
+    let content = content.ok_or_else(|| match survey.left_out.find_reason(row) {
+        Some((_, reason)) => Error::Input(format!("row {row} has no message: {reason}")),
+        None => Error::Input(format!("row {row} is blank, so it has no message")),
+    })?;
     Ok(TestMessage { row, content, edition, list })
 }
 
-/// Renders the message of the only row in `rows`. `None` if the row is blank.
+/// Renders the message of the only row in `rows`. `None` if the row is blank or does not meet the condition `where`.
 fn render_row(inputs: &Inputs, rows: &RowSet) -> Result<Option<MessageContent<Cow<'static, str>>>, Error> {
     let mut message = None;
     let keep = |_, preview: RowPreview<'_>| {

@@ -349,7 +349,11 @@ fn missing_phone_column(line: &HeaderLine, sample: &Chunk, region: Option<Region
     match phone_columns::find_phone_column(sample, &line.headers, region) {
         Some(found) => {
             let header = &line.headers[found.column];
-            let region = found.region.map_or_else(String::new, |region| format!(" and `region: {region}`"));
+            let region = found.region.map_or_else(String::new, |region| {
+                let others = phone_columns::find_other_regions(sample, &line.headers, found.column, region);
+                let guess = if others.is_empty() { "" } else { " (or another country of the numbers)" };
+                format!(" and `region: {region}`{guess}")
+            });
             let others = phone_columns::find_other_phone_columns(sample, line.headers.len(), found);
             let others: String = others
                 .iter()
@@ -383,10 +387,12 @@ fn check_phone_column(line: &HeaderLine, sample: &Chunk, phone: usize, region: O
     let finding = Finding::new(&rules::RECIPIENTS_PHONE_COLUMN, message).at(line.header_place(phone));
     if region.is_none()
         && tally.valid == 0
-        && let Some(home) = phone_columns::guess_region(sample, phone)
+        && let Some(home) = phone_columns::guess_region(sample, &line.headers, phone)
     {
+        let others = phone_columns::find_other_regions(sample, &line.headers, phone, home);
+        let guess = if others.is_empty() { "" } else { " (or another country of the numbers)" };
         return Some(finding.help(format!(
-            "write `region: {home}` under `recipients`, or add `+` and the country code to the numbers in the \
+            "write `region: {home}`{guess} under `recipients`, or add `+` and the country code to the numbers in the \
                 file; they have no country code"
         )));
     }

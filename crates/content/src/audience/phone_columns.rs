@@ -134,10 +134,20 @@ pub(super) fn find_phone_column(sample: &Chunk, headers: &[String], region: Opti
     };
     let in_region = find_best(&|column| PhoneTally::for_column(sample, column, region));
     let in_region = in_region.map(|(column, tally)| (PhoneColumn { column, region: None }, tally));
-    let guessed = Region::LIKELY_REGIONS.into_iter().filter(|_| region.is_none()).filter_map(|region| {
-        let (column, tally) = find_best(&|column| PhoneTally::for_region(sample, column, region))?;
-        Some((PhoneColumn { column, region: Some(region) }, tally))
-    });
+    let guess_among = |regions: Vec<Region>| -> Vec<(PhoneColumn, PhoneTally)> {
+        let guess = |region| {
+            let (column, tally) = find_best(&|column| PhoneTally::for_region(sample, column, region))?;
+            Some((PhoneColumn { column, region: Some(region) }, tally))
+        };
+        regions.into_iter().filter_map(guess).collect()
+    };
+    let mut guessed = Vec::new();
+    if region.is_none() {
+        guessed = guess_among(find_regions_by_letters(sample, headers));
+        if guessed.is_empty() {
+            guessed = guess_among(Region::LIKELY_REGIONS.to_vec());
+        }
+    }
     let ranked = in_region
         .into_iter()
         .chain(guessed)
@@ -208,12 +218,79 @@ fn rank_column(headers: &[String], column: usize, tally: PhoneTally) -> (bool, b
 }
 
 /// The most likely region in which the numbers of a column are valid.
-pub(super) fn guess_region(sample: &Chunk, column: usize) -> Option<Region> {
-    let tallies =
-        Region::LIKELY_REGIONS.into_iter().map(|region| (region, PhoneTally::for_region(sample, column, region)));
-    find_highest_ranked(
-        tallies.filter(|(_, tally)| tally.is_mostly_phones()).map(|(region, tally)| (region, tally.valid)),
-    )
+pub(super) fn guess_region(sample: &Chunk, headers: &[String], column: usize) -> Option<Region> {
+    let guess_among = |regions: Vec<Region>| {
+        let tallies = regions.into_iter().map(|region| (region, PhoneTally::for_region(sample, column, region)));
+        find_highest_ranked(
+            tallies.filter(|(_, tally)| tally.is_mostly_phones()).map(|(region, tally)| (region, tally.valid)),
+        )
+    };
+    guess_among(find_regions_by_letters(sample, headers)).or_else(|| guess_among(Region::LIKELY_REGIONS.to_vec()))
+}
+
+/// The other regions that are as likely as `region`: at least as many numbers of the column are valid there, and the
+/// letters of the list do not speak against them.
+pub(super) fn find_other_regions(sample: &Chunk, headers: &[String], column: usize, region: Region) -> Vec<Region> {
+    let count_valid = |region| PhoneTally::for_region(sample, column, region).valid;
+    let mut regions = find_regions_by_letters(sample, headers);
+    if !regions.contains(&region) {
+        regions = Region::LIKELY_REGIONS.to_vec();
+    }
+    let valid = count_valid(region);
+    regions.retain(|other| *other != region && count_valid(*other) >= valid);
+    regions
+}
+
+/// Cyrillic letters that only Ukrainian or only Kazakh uses among the languages of the likely regions. Kazakh also uses
+/// `і`.
+const UKRAINIAN_LETTERS: &str = "іїєґ";
+const KAZAKH_LETTERS: &str = "әғқңөұүһ";
+
+/// Latin letters that only few languages use, and the codes of the likely regions where these languages are spoken.
+const LATIN_LETTERS: [(&str, &[&str]); 7] = [
+    ("łąęńśźż", &["PL"]),
+    ("řěů", &["CZ"]),
+    ("ășțţ", &["RO", "MD"]),
+    ("ğı", &["TR"]),
+    ("ėųį", &["LT"]),
+    ("äß", &["DE"]),
+    ("èêàùœ", &["FR"]),
+];
+
+/// The likely regions where a language of the list is spoken, according to its letters. Empty if the letters show
+/// nothing.
+fn find_regions_by_letters(sample: &Chunk, headers: &[String]) -> Vec<Region> {
+    let cells =
+        sample.iter().take(MAX_CELLS).flat_map(|record| (0..headers.len()).map(move |at| record.fields.get(at)));
+    let letters = headers.iter().map(String::as_str).chain(cells).flat_map(str::chars).filter(|c| c.is_alphabetic());
+    let (mut all, mut cyrillic, mut georgian, mut ukrainian, mut kazakh) = (0, 0, 0, 0, 0);
+    let mut latin = [0; LATIN_LETTERS.len()];
+    for letter in letters.flat_map(char::to_lowercase) {
+        all += 1;
+        cyrillic += usize::from(('\u{400}'..='\u{52f}').contains(&letter));
+        georgian += usize::from(('\u{10a0}'..='\u{10ff}').contains(&letter));
+        ukrainian += usize::from(UKRAINIAN_LETTERS.contains(letter));
+        kazakh += usize::from(KAZAKH_LETTERS.contains(letter));
+        for (count, (letters, _)) in latin.iter_mut().zip(LATIN_LETTERS) {
+            *count += usize::from(letters.contains(letter));
+        }
+    }
+    // Headers are often in English, so a quarter of the letters is enough.
+    let prevails = |count: usize| count > 0 && count * 4 >= all;
+    let codes: &[&str] = if prevails(georgian) {
+        &["GE"]
+    } else if prevails(cyrillic) {
+        match (kazakh, ukrainian) {
+            (0, 0) => &["UA", "MD", "KZ", "BG"],
+            (0, _) => &["UA"],
+            _ => &["KZ"],
+        }
+    } else {
+        let counted = latin.into_iter().zip(LATIN_LETTERS).filter(|(count, _)| *count > 0);
+        find_highest_ranked(counted.map(|(count, (_, codes))| (codes, count))).unwrap_or_default()
+    };
+    let is_spoken = |region: &Region| codes.contains(&region.to_string().as_str());
+    Region::LIKELY_REGIONS.into_iter().filter(is_spoken).collect()
 }
 
 /// The first candidate with the highest rank.
@@ -314,6 +391,27 @@ mod detection_tests {
         assert_eq!(find_column(&[["1", "Олена", "Київ"]], ["phone", "b", "c"]), None);
         assert_eq!(find_column(&[["12345678", "29.12.2026", "1000000001"]], ["phone", "b", "c"]), None);
         assert_eq!(find_column(&[], ["phone", "b", "c"]), None);
+    }
+
+    #[test]
+    fn letters_of_a_list_decide_between_regions() {
+        let guess = |rows: &[[&str; 3]], headers: [&str; 3]| {
+            let (sample, headers) = (sample(rows), headers.map(str::to_owned));
+            let found = find_phone_column(&sample, &headers, None).expect("a phone column");
+            let region = found.region.expect("a region");
+            let others = find_other_regions(&sample, &headers, found.column, region);
+            (region.to_string(), others.iter().map(Region::to_string).collect::<Vec<_>>())
+        };
+        let romanian = [["Ion", "0722 123 456", "Iași"], ["Ana", "0733 123 456", "Cluj"]];
+        assert_eq!(guess(&romanian, ["Nume", "Telefon", "Oraș"]), ("RO".into(), vec![]));
+        // One landline of another form does not outweigh the letters.
+        let polish = [["Łódź", "601 123 456", ""], ["Gdańsk", "602 123 456", ""], ["Poznań", "(0-22) 123 45 67", ""]];
+        assert_eq!(guess(&polish, ["Miasto", "Telefon", ""]).0, "PL");
+        let ukrainian = [["Олена", "0501234567", "Київ"]];
+        assert_eq!(guess(&ukrainian, ["name", "phone", "city"]), ("UA".into(), vec![]));
+        // Without such letters, the other regions are named.
+        let (region, others) = guess(&[["Olena", "0501234567", ""]], ["name", "phone", ""]);
+        assert!(region == "UA" && others.contains(&"FR".to_owned()), "{region} {others:?}");
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub struct ColumnSuggestion {
     pub numbers: usize,
     /// The region to set, if the numbers are national.
     pub region: Option<Region>,
+    /// The other likely regions in which as many numbers are valid. If there are any, `region` is only a guess.
+    pub other_regions: Vec<Region>,
     /// The headers of other phone columns.
     pub other_phones: Vec<String>,
     /// If no column has phone numbers: the column that should be one, and its problem.
@@ -92,8 +94,11 @@ pub fn suggest_columns<R: Read>(input: R, file: &Path) -> Result<ColumnSuggestio
         None => phone_columns::find_wrong_column(&sample, headers),
     };
     let region = phone_column.and_then(|found| found.region);
+    let other_regions = phone_column
+        .and_then(|found| Some(phone_columns::find_other_regions(&sample, headers, found.column, found.region?)))
+        .unwrap_or_default();
     let numbers = phone_column.map_or(0, |found| PhoneTally::for_column(&sample, found.column, found.region).valid);
-    Ok(ColumnSuggestion { phone, numbers, region, other_phones, problem, columns: named })
+    Ok(ColumnSuggestion { phone, numbers, region, other_regions, other_phones, problem, columns: named })
 }
 
 /// The first records of a list, and their phone column.

@@ -522,12 +522,23 @@ fn suggest_plain_digits(text: &str, source: &str) -> String {
     if text.contains(' ') {
         filters += " | replace(from=\" \", to=\"\")";
     }
-    if text.contains(',') && text.contains('.') {
-        let thousands = if text.rfind(',') < text.rfind('.') { ',' } else { '.' };
-        filters += &format!(" | replace(from=\"{thousands}\", to=\"\")");
+    let (commas, points) = (text.matches(',').count(), text.matches('.').count());
+    let (remove_commas, to_points) = (" | replace(from=\",\", to=\"\")", " | replace(from=\",\", to=\".\")");
+    if commas == 1 && points == 0 && to_plain_number(text).is_none() {
+        // `1,250` can mean 1.25 or 1250.
+        return format!(
+            "{in_list}; or, if all cells use this format, write `{source}{filters}{remove_commas} | float` if the comma \
+             separates thousands, and `{source}{filters}{to_points} | float` if it separates decimals"
+        );
     }
-    if text.contains(',') && text.rfind(',') > text.rfind('.') {
-        filters += " | replace(from=\",\", to=\".\")";
+    if commas > 1 || commas == 1 && text.rfind(',') < text.rfind('.') {
+        filters += remove_commas;
+    }
+    if points > 0 && text.rfind(',') > text.rfind('.') {
+        filters += " | replace(from=\".\", to=\"\")";
+    }
+    if commas == 1 && text.rfind(',') > text.rfind('.') {
+        filters += to_points;
     }
     format!("{in_list}; or, if all cells use this format, write `{source}{filters} | float`")
 }
@@ -587,6 +598,21 @@ mod numbers_tests {
         assert!(
             help.contains("`sum | replace(from=\" \", to=\"\") | replace(from=\",\", to=\".\") | float`"),
             "{help}"
+        );
+    }
+
+    #[test]
+    fn comma_that_can_separate_thousands_has_two_remedies() {
+        let help = suggest_plain_digits("1,200", "points");
+        let (thousands, decimals) =
+            ("`points | replace(from=\",\", to=\"\") | float` if the comma", "from=\",\", to=\".\") | float` if it");
+        assert!(help.contains(thousands) && help.contains(decimals), "{help}");
+        assert!(
+            suggest_plain_digits("1,200,300", "points").ends_with("`points | replace(from=\",\", to=\"\") | float`")
+        );
+        assert!(
+            suggest_plain_digits("1.200,30", "points")
+                .ends_with("from=\".\", to=\"\") | replace(from=\",\", to=\".\") | float`")
         );
     }
 }

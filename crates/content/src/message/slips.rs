@@ -149,6 +149,7 @@ impl<'s> SlipFinder<'s> {
             None => 0,
         };
         pieces[name_pieces..].iter().for_each(|piece| self.correct_letters(piece));
+        self.quote_compared_words(&pieces[name_pieces..]);
         let has_condition = name.as_deref().is_none_or(|name| CONDITIONAL.contains(&name) || name == "else");
         let is_assignment = name.as_deref().is_some_and(|name| name.starts_with("set"));
         if has_condition || is_assignment {
@@ -186,17 +187,47 @@ impl<'s> SlipFinder<'s> {
         self.push_edit(piece.span.clone(), &straight, message, help);
     }
 
-    /// Corrects a word with Cyrillic letters that look like Latin ones.
-    fn correct_letters(&mut self, piece: &TagPiece) {
+    /// The Latin spelling of a word with Cyrillic letters that look like Latin ones. `None` if the word has other
+    /// letters, or if the spelling is not a known name.
+    fn find_latin_spelling(&self, piece: &TagPiece) -> Option<String> {
         let source = self.source_of(piece);
         if piece.kind != PieceKind::Word || source.is_ascii() {
-            return;
+            return None;
         }
         let latin: Option<String> =
             source.chars().map(|c| if c.is_ascii() { Some(c) } else { latin_lookalike(c) }).collect();
         let is_mixed = source.contains(|c: char| c.is_ascii_alphabetic());
         let is_name = |name: &str| !self.names.find_meanings(name, NameScope::Recipient).is_empty();
-        let Some(latin) = latin.filter(|latin| is_mixed || is_name(latin)) else { return };
+        latin.filter(|latin| is_mixed || is_name(latin))
+    }
+
+    /// Quotes words after a comparison or `=` that no name can consist of, such as `Київ` in `city == Київ`.
+    fn quote_compared_words(&mut self, pieces: &[TagPiece]) {
+        let is_foreign = |slips: &Self, piece: &TagPiece| {
+            piece.kind == PieceKind::Word
+                && !slips.source_of(piece).is_ascii()
+                && slips.find_latin_spelling(piece).is_none()
+        };
+        for (at, sign) in pieces.iter().enumerate() {
+            if !["==", "===", "!=", "<>", "="].contains(&self.source_of(sign)) {
+                continue;
+            }
+            let words = pieces[at + 1..].iter().take_while(|piece| is_foreign(self, piece)).count();
+            let Some(last) = words.checked_sub(1).map(|more| &pieces[at + 1 + more]) else { continue };
+            let span = pieces[at + 1].span.start..last.span.end;
+            let text = &self.source[span.clone()];
+            if self.names.find_columns(text).is_empty() {
+                let quoted = format!("\"{text}\"");
+                let help = format!("if you mean the text `{text}`, write it in quotes: `{quoted}`");
+                self.push_edit(span, &quoted, format!("`{text}` is not a name"), help);
+            }
+        }
+    }
+
+    /// Corrects a word with Cyrillic letters that look like Latin ones.
+    fn correct_letters(&mut self, piece: &TagPiece) {
+        let Some(latin) = self.find_latin_spelling(piece) else { return };
+        let source = self.source_of(piece);
         let mut cyrillic: Vec<String> = Vec::new();
         for c in source.chars().filter(|c| !c.is_ascii()) {
             let letter = format!("`{c}`");
@@ -496,6 +527,8 @@ mod tests {
             ("{% IF code %}x{% ELSE %}y{% end %}", "{% if code %}x{% else %}y{% endif %}", 3),
             ("{% if code %}x{% else if Note %}y{% /if %}", "{% if code %}x{% elif Note %}y{% endif %}", 2),
             ("{% set a = code = 'x' %}", "{% set a = code == 'x' %}", 1),
+            ("{% if code == Київ %}x{% endif %}", "{% if code == \"Київ\" %}x{% endif %}", 1),
+            ("{{ code = Біла Церква }}", "{{ code == \"Біла Церква\" }}", 2),
         ];
         for (source, corrected, count) in table {
             let (reported, result) = find_slips(source);

@@ -370,8 +370,9 @@ impl<'a> RowRecords<'a> {
     pub(super) fn take_loaded(&mut self, row: Row) -> Option<RowRecord> {
         let mut attempts = self.attempts.remove(&row)?;
         attempts.earlier.sort_by_key(|attempt| attempt.envelope);
-        for cost in self.find_proven_costs(row, &attempts) {
-            self.requests.add_proven_message(cost);
+        for attempt in self.find_proven_attempts(row, &attempts) {
+            let was_given_back = !matches!(attempt.outcome(), Some(OperationOutcome::NotSent { .. }));
+            self.requests.add_proven_message(attempt.cost, was_given_back);
         }
         let record = self.build_record(row, attempts);
         if let Some(fold) = &mut self.fold {
@@ -380,17 +381,17 @@ impl<'a> RowRecords<'a> {
         Some(record)
     }
 
-    /// The price of each attempt that counts only because of receipts.
-    fn find_proven_costs(&self, row: Row, attempts: &RowAttempts) -> Vec<Option<Amount>> {
+    /// The attempts that count only because of receipts.
+    fn find_proven_attempts<'r>(&self, row: Row, attempts: &'r RowAttempts) -> Vec<&'r SentAttempt> {
         let Some(receipts) = self.receipts.get(&row) else { return Vec::new() };
-        let all: Vec<&SentAttempt> = attempts.earlier.iter().chain([&attempts.last]).collect();
+        let all: Vec<&'r SentAttempt> = attempts.earlier.iter().chain([&attempts.last]).collect();
         let count_attempt = |attempt: &&SentAttempt| {
             let counts = self.events.counts_as_sent(row, attempt.envelope, attempt.chain, attempt.outcome());
             (attempt.to_attempt(row, &self.activities), counts)
         };
         let counted: Vec<(Attempt, bool)> = all.iter().map(count_attempt).collect();
         let proven = self.events.find_proven_attempts(row, &counted, receipts).into_iter();
-        proven.map(|index| all[index].cost).collect()
+        proven.map(|index| all[index]).collect()
     }
 
     /// Builds the record of a row. The earlier attempts must be sorted by envelope.

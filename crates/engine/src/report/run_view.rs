@@ -98,7 +98,7 @@ impl fmt::Display for RunStatus {
             Self::Resumable => f.write_str("can be resumed"),
             Self::Finished => f.write_str("finished"),
             Self::Abandoned(reason) => write!(f, "given up: {reason}"),
-            Self::Replaced => f.write_str("replaced by a new run with changed inputs"),
+            Self::Replaced => f.write_str("replaced by a later run"),
             Self::Cancelled => f.write_str("cancelled"),
         }
     }

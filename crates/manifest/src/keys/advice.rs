@@ -7,7 +7,7 @@ use super::{CHANNELS, KeyPresence, KeySpec, ValueShape, find_key, key_names};
 use campaign_core::finding::{did_you_mean, join_alternatives, only_candidate};
 
 /// Common synonyms of the gateway's terms.
-const SYNONYMS: [(&str, &str); 22] = [
+const SYNONYMS: [(&str, &str); 25] = [
     ("text", "message"),
     ("txt", "message"),
     ("msg", "message"),
@@ -30,6 +30,9 @@ const SYNONYMS: [(&str, &str); 22] = [
     ("tz", "timezone"),
     ("dedupe", "duplicates"),
     ("speed", "rate"),
+    ("filter", "where"),
+    ("condition", "where"),
+    ("only", "where"),
 ];
 
 /// The prefix of paths of channel keys.

@@ -99,7 +99,8 @@ fn format_recipients(list: &DraftList) -> String {
         yaml += &match line.trim_end() {
             "  columns:" => append_comment("  columns:", "name in templates: header in the list"),
             region if region.starts_with("  region: ") => {
-                append_comment(region, "the country of numbers without a country code")
+                let guess = if list.other_regions.is_empty() { "" } else { "a guess: " };
+                append_comment(region, &format!("{guess}the country of numbers without a country code"))
             }
             _ => line.to_owned(),
         };
@@ -169,6 +170,8 @@ pub struct DraftList {
     pub phone: String,
     /// The region, if the numbers are national.
     pub region: Option<Region>,
+    /// The other likely regions in which as many numbers are valid. If there are any, `region` is only a guess.
+    pub other_regions: Vec<Region>,
     /// The other columns: the name for texts, and the header.
     pub columns: Vec<(String, String)>,
     /// The headers of other columns that hold numbers too.
@@ -235,10 +238,18 @@ impl DraftList {
         let mut columns = suggestion.columns;
         // A header applies to its first column only.
         columns.retain(|(_, header)| headers.insert(header.clone()));
-        let other_phones = suggestion.other_phones;
+        let (other_phones, other_regions) = (suggestion.other_phones, suggestion.other_regions);
         let (typed_path, list_format, region) = (typed.to_owned(), format.clone(), suggestion.region);
-        let mut list =
-            Self { path: typed_path, format: list_format, phone, region, columns, other_phones, invalid: None };
+        let mut list = Self {
+            path: typed_path,
+            format: list_format,
+            phone,
+            region,
+            other_regions,
+            columns,
+            other_phones,
+            invalid: None,
+        };
         // Errors that a campaign with these columns would have are reported now.
         let settings = ListSettings { columns: list.renamed_columns(), region: list.region, may_be_empty: false };
         let reader =
@@ -450,7 +461,7 @@ mod tests {
             let columns = vec![("plan".to_owned(), "plan".to_owned())];
             let (other_phones, invalid) = (Vec::new(), None);
             let format = ListFormat { sheet: Some(phone.clone()), header_row: Some(4), ..ListFormat::default() };
-            let list = DraftList { path: path.clone(), format, phone: phone.clone(), region, columns, other_phones, invalid };
+            let list = DraftList { path: path.clone(), format, phone: phone.clone(), region, other_regions: Vec::new(), columns, other_phones, invalid };
             let yaml = format_recipients(&list);
             let read: serde_json::Value = serde_yaml::from_str(&yaml).unwrap();
             let recipients = &read["recipients"];

@@ -175,7 +175,9 @@ impl Grammar {
 
     /// Classifies a reply.
     pub(super) fn classify_reply(&self, reply: &str) -> ReplyVerdict {
-        let tokens = split_tokens(reply, MAX_TOKENS, |word| self.commands.contains(word) || self.needs_review(word));
+        // A line break at the end of a reply means no more than the end itself.
+        let tokens =
+            split_tokens(reply.trim(), MAX_TOKENS, |word| self.commands.contains(word) || self.needs_review(word));
         let words: Vec<WordId> = tokens.iter().map(|token| self.find_word_id(token)).collect();
         let is_exception = || {
             let ended = [words.as_slice(), &[BREAK]].concat();

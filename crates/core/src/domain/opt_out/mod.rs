@@ -142,6 +142,15 @@ mod tests {
     }
 
     #[test]
+    fn line_break_at_the_end_does_not_change_the_meaning() {
+        for reply in ["Stop 🛑no", "Stop no", "STOP", "Ні", "Дякую"] {
+            let (words, ended) = (OptOutWords::default(), format!("\n{reply} \n"));
+            let [plain, ended] = [reply, &ended].map(|reply| words.classify_reply(reply, Purpose::Marketing));
+            assert_eq!(plain, ended, "{reply}");
+        }
+    }
+
+    #[test]
     fn stop_replies_are_opt_outs_but_other_sentences_are_not() {
         for reply in [
             "STOP",

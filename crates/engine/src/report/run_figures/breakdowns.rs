@@ -129,7 +129,8 @@ pub struct RequestFigures {
     pub parts: BilledParts,
     /// The part of a budget that sent messages use, or might use, at the price of their most expensive channel.
     pub used: Spending,
-    /// The prices of messages that were not sent, which are returned to the budget.
+    /// The prices of messages that were rejected or that a person decided were not sent. They are returned to the budget.
+    /// Attempts that certainly did not reach the gateway never used it, and each outage causes more of them.
     pub given_back: Amount,
     /// Whether any message has a known price.
     pub(super) has_prices: bool,
@@ -180,17 +181,22 @@ impl RequestFigures {
         } else {
             self.unpriced += used.recipients;
         }
-        let all: Amount = envelope.costs.iter().copied().sum();
+        let is_unsent = |at: usize| matches!(outcomes.get(at), Some(OperationOutcome::NotSent { .. }));
+        let costs = envelope.costs.iter().enumerate();
+        let reached: Amount = costs.filter(|(at, _)| !is_unsent(*at)).map(|(_, cost)| *cost).sum();
         self.used = self.used.add_spending(used);
-        self.given_back = self.given_back.saturating_add(all.saturating_sub(used.cost));
+        self.given_back = self.given_back.saturating_add(reached.saturating_sub(used.cost));
     }
 
-    /// Adds a message that counts only because of receipts; `cost` is its price, if it is known.
-    pub(in crate::report) fn add_proven_message(&mut self, cost: Option<Amount>) {
+    /// Adds a message that counts only because of receipts; `cost` is its price, if it is known. `was_given_back` says
+    /// whether the price was returned to the budget before.
+    pub(in crate::report) fn add_proven_message(&mut self, cost: Option<Amount>, was_given_back: bool) {
         self.unpriced += u64::from(cost.is_none());
         let cost = cost.unwrap_or_default();
         self.used = self.used.add_spending(Spending { recipients: 1, cost });
-        self.given_back = self.given_back.saturating_sub(cost);
+        if was_given_back {
+            self.given_back = self.given_back.saturating_sub(cost);
+        }
     }
 
     /// Whether more parts might be billed than the gateway reported, because some messages that were or might have been

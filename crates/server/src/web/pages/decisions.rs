@@ -196,15 +196,17 @@ pub(super) async fn reconcile_run(
         let (action, adapters, key) =
             (new_action_record(&request, "reconcile", run.name()), request.pages.adapters.clone(), run.key);
         let reconcile = async move { campaign_runs::reconcile_run(&adapters, run).await };
-        let nothing_to_do = |ended: &ReconciledRun| {
-            let Reconciliation { found, failed, not_found, unresolved, .. } = ended.reconciliation;
-            (found + failed + not_found + unresolved == 0).then_some("the gateway reported nothing new")
+        let nothing_to_do = |ended: &ReconciledRun| match describe_answers(&ended.reconciliation) {
+            "reconcile-unclear" => Some("no usable response from the gateway"),
+            "reconcile-blind" => Some("the responses were inconclusive"),
+            "reconcile-unchanged" => Some("the gateway reported nothing new"),
+            _ => None,
         };
         let executed = execute_action(&request, action, reconcile, nothing_to_do);
         // At a low rate, a large number of inquiries takes a long time. The action continues, and the page shows its
         // result later.
         let result = match tokio::time::timeout(RECONCILE_TIMEOUT, executed).await {
-            Ok(executed) => executed.map(|_| "reconcile")?,
+            Ok(executed) => describe_answers(&executed?.reconciliation),
             Err(_) => "reconciling",
         };
         request.pages.run_watcher.invalidate(key);
@@ -212,6 +214,18 @@ pub(super) async fn reconcile_run(
     };
     let result = result.await;
     request.respond_to_action(result)
+}
+
+/// The name of the confirmation that describes the gateway's answers about messages in doubt.
+fn describe_answers(reconciliation: &Reconciliation) -> &'static str {
+    let Reconciliation { found, failed, not_found, unresolved, blind, unclear, .. } = *reconciliation;
+    match (found + failed + not_found + unresolved, unclear, blind) {
+        (0, 0, 0) => "reconcile-unchanged",
+        (0, 0, _) => "reconcile-blind",
+        (0, ..) => "reconcile-unclear",
+        (_, 0, 0) => "reconcile",
+        _ => "reconcile-partly",
+    }
 }
 
 /// Parses a phone number in international format, with or without `+`.

@@ -33,6 +33,13 @@ pub(super) fn is_regular(run: &Run) -> bool {
     run.live && !is_test(run)
 }
 
+/// Whether a regular run sent messages, unlike lookups and verification calls.
+pub(super) fn has_messages(run: &Run) -> bool {
+    let is_number_service =
+        [SingleKind::Lookup, SingleKind::CodeCall].iter().any(|kind| run.campaign == kind.campaign_name());
+    is_regular(run) && !is_number_service
+}
+
 /// The sums of a run that lists and tiles show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct MessageSums {

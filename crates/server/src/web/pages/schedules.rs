@@ -16,8 +16,8 @@ use campaign_runs::{ScheduleStatus, ScheduleView, load_schedule_views};
 
 /// The number of days in the calendar, including today.
 const CALENDAR_DAYS: u16 = 30;
-/// The maximum number of occurrences of one schedule in the calendar.
-const MAX_OCCURRENCES: usize = 62;
+/// The maximum number of occurrences of one schedule in the calendar: one each hour.
+const MAX_OCCURRENCES: usize = 24 * CALENDAR_DAYS as usize;
 
 #[derive(Serialize)]
 struct SchedulesPageView {

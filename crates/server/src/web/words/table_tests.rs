@@ -60,8 +60,21 @@ fn word_kinds() -> BTreeMap<&'static str, Vec<String>> {
 
 /// The words of the kind `confirmation`: each names a message about the result of an action.
 fn confirmations() -> Vec<String> {
-    let for_runs =
-        ["stop", "not-sending", "resolve", "reconcile", "reconciling", "retry", "retry-preparing", "test", "testing"];
+    let for_runs = [
+        "stop",
+        "not-sending",
+        "resolve",
+        "reconcile",
+        "reconcile-partly",
+        "reconcile-unclear",
+        "reconcile-blind",
+        "reconcile-unchanged",
+        "reconciling",
+        "retry",
+        "retry-preparing",
+        "test",
+        "testing",
+    ];
     let others = ["pause", "resume", "suppress", "suppressed", "unsuppress", "not-listed"];
     for_runs.into_iter().chain(others).map(str::to_owned).collect()
 }
