@@ -12,13 +12,12 @@ use super::events::{describe_reconciliation, describe_stale_results};
 use super::exit::CommandFailure;
 use super::prompt::{ConfirmationPrompt, ExpectedAnswer, require_confirmation};
 use super::retry::report_nothing_to_do;
-use super::suggested::resume_step;
 use super::text::{StyledLine, StyledText, plain, strong};
 use super::{exit, status};
 use campaign_core::domain::{choose_plural, format_thousands};
 use campaign_engine::delivery::{PollCounts, Reconciliation, SingleKind, denial_wait};
 use campaign_engine::report::{NextStep, counts_json, format_count, format_counts, format_duration};
-use campaign_ledger::{Ledger, RowState, Run, RunProgress};
+use campaign_ledger::{RowState, Run, RunProgress};
 use campaign_runs::{
     Cancellation, CancelledRun, DecisionRefusal, Error, Polling, ReconciledRun, Resolution, ResolvedRun, RowChoice,
     current_person,
@@ -42,18 +41,13 @@ pub(super) async fn reconcile_run(context: &Context, args: ReconcileArgs) -> Res
     }
     let reconciled = campaign_runs::reconcile_run(&adapters, run).await?;
     drop(spinner);
-    let resume = suggest_resuming(context, ledger.as_ref(), &reconciled.released.run).await;
+    let resume = context.output.suggest_resuming(ledger.as_ref(), &reconciled.released.run).await;
     let exit = exit::exit_code_of_reconciliation(&reconciled, polled_messages);
     report_reconciliation(context, &reconciled, resume, exit);
     if let Some(stale_results) = reconciled.released.stale_results {
         context.output.print_note(&describe_stale_results(&context.output, stale_results));
     }
     Ok(exit)
-}
-
-/// Suggests how to resume a run. If the run stopped at a limit, the limit must be raised first.
-async fn suggest_resuming(context: &Context, ledger: &dyn Ledger, run: &Run) -> String {
-    resume_step(run.stop, run.stop_reason.as_deref(), context.output.resume_command(ledger, run).await)
 }
 
 fn report_reconciliation(
@@ -152,7 +146,7 @@ pub(super) async fn resolve_doubt(context: &Context, args: ResolveArgs) -> Resul
         }
         resolved => resolved?,
     };
-    let resume = suggest_resuming(context, ledger.as_ref(), &run).await;
+    let resume = context.output.suggest_resuming(ledger.as_ref(), &run).await;
     report_resolution(context, decision, &resolved, resume);
     let exit = exit::exit_code_of_released_run(&resolved.released);
     if let Some(stale_results) = resolved.released.stale_results {

@@ -15,7 +15,6 @@ use super::context::Context;
 use super::exit;
 use super::exit::CommandFailure;
 use super::output::{Output, report_write_error};
-use super::suggested::resume_step;
 use super::text::{
     Span, SpanMeaning, StyledLine, StyledText, TableCell, TerminalTable, copyable, dim, draw_bar, draw_sparkline,
     join_spans, plain, span, strong,
@@ -223,7 +222,7 @@ async fn next_command(context: &Context, ledger: &dyn Ledger, view: &RunView) ->
     let (run, output) = (&view.run, &context.output);
     match view.next_step() {
         _ if run.purged_at.is_some() => output.command("status"),
-        NextStep::Resume => resume_step(run.stop, view.status.reason(), output.resume_command(ledger, run).await),
+        NextStep::Resume => output.suggest_resuming(ledger, run).await,
         step => output.suggest_for_run(&run.name(), &step),
     }
 }

@@ -129,8 +129,13 @@ impl Output {
 }
 
 impl Output {
+    /// Suggests how to resume an unfinished run. If it stopped at a limit, the limit must be raised first.
+    pub(super) async fn suggest_resuming(&self, ledger: &dyn Ledger, run: &Run) -> String {
+        resume_step(run.stop, run.stop_reason.as_deref(), self.resume_command(ledger, run).await)
+    }
+
     /// The command that resumes an unfinished run, with its gateway.
-    pub(super) async fn resume_command(&self, ledger: &dyn Ledger, run: &Run) -> String {
+    async fn resume_command(&self, ledger: &dyn Ledger, run: &Run) -> String {
         let path = find_campaign_file(ledger, run).await;
         let file = path.map_or_else(|| "FILE".to_owned(), |path| shell_path(&path));
         self.command(with_gateway(format!("run {file}"), Some(&run.gateway)))

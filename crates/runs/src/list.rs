@@ -256,8 +256,9 @@ impl ListSurvey {
         }
     }
 
-    /// Collects findings, mostly warnings, for example about landlines, empty values, expensive characters, misleading time-zone names,
-    /// and limits that are reached before the last message. If the run can never send, one of the findings is an error.
+    /// Collects findings, mostly warnings, for example about landlines, empty values, expensive characters, misleading
+    /// time-zone names, and limits that are reached before the last message. If the run can never send, one of the
+    /// findings is an error.
     pub fn warnings(&self, inputs: &Inputs, start: RunStart) -> Vec<Finding> {
         let mut findings = self.warnings_for_rows(inputs, &self.survey.planned_rows(), start);
         if matches!(start, RunStart::At(_)) {

@@ -428,8 +428,8 @@ impl OptOutTerms {
     }
 }
 
-/// Adds a phone number to the suppression list. If the number is already on the list, the returned [`Additions`] contain
-/// its entry, with the time at which it was added.
+/// Adds a phone number to the suppression list. If the number is already on the list, the returned [`Additions`]
+/// contain its entry, with the time at which it was added.
 ///
 /// # Errors
 /// If the ledger cannot be written.

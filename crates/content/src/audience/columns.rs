@@ -350,9 +350,7 @@ fn missing_phone_column(line: &HeaderLine, sample: &Chunk, region: Option<Region
         Some(found) => {
             let header = &line.headers[found.column];
             let region = found.region.map_or_else(String::new, |region| {
-                let others = phone_columns::find_other_regions(sample, &line.headers, found.column, region);
-                let guess = if others.is_empty() { "" } else { " (or another country of the numbers)" };
-                format!(" and `region: {region}`{guess}")
+                format!(" and {}", describe_guess(line, sample, found.column, region))
             });
             let others = phone_columns::find_other_phone_columns(sample, line.headers.len(), found);
             let others: String = others
@@ -369,6 +367,12 @@ fn missing_phone_column(line: &HeaderLine, sample: &Chunk, region: Option<Region
             "write `columns: {{ {PHONE}: \"…\" }}` under `recipients`, with the header of the phone column"
         )),
     }
+}
+
+/// The line to write for the guessed region of the numbers in a column.
+fn describe_guess(line: &HeaderLine, sample: &Chunk, column: usize, region: Region) -> String {
+    let is_certain = phone_columns::find_other_regions(sample, &line.headers, column, region).is_empty();
+    format!("`region: {region}`{}", if is_certain { "" } else { " (or the code of another country)" })
 }
 
 /// The finding about a phone column with too few phone numbers, if a region or another column can be suggested.
@@ -389,11 +393,10 @@ fn check_phone_column(line: &HeaderLine, sample: &Chunk, phone: usize, region: O
         && tally.valid == 0
         && let Some(home) = phone_columns::guess_region(sample, &line.headers, phone)
     {
-        let others = phone_columns::find_other_regions(sample, &line.headers, phone, home);
-        let guess = if others.is_empty() { "" } else { " (or another country of the numbers)" };
+        let region = describe_guess(line, sample, phone, home);
         return Some(finding.help(format!(
-            "write `region: {home}`{guess} under `recipients`, or add `+` and the country code to the numbers in the \
-                file; they have no country code"
+            "write {region} under `recipients`, or add `+` and the country code to the numbers in the file; they have \
+                no country code"
         )));
     }
     let found =

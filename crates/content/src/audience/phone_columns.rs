@@ -4,7 +4,7 @@ use super::phones::{PhoneProblem, ValidNumber, parse_number, resembles_number};
 use super::reader::{RecordFields, clean_cell};
 use super::suggestion::WrongColumn;
 use super::{Chunk, parse_phone_number};
-use campaign_core::domain::{Phone, Region};
+use campaign_core::domain::{Phone, Region, find_regions_by_letters};
 
 /// The phone columns, in order of preference; never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -141,16 +141,15 @@ pub(super) fn find_phone_column(sample: &Chunk, headers: &[String], region: Opti
         };
         regions.into_iter().filter_map(guess).collect()
     };
-    let mut guessed = Vec::new();
-    if region.is_none() {
-        guessed = guess_among(find_regions_by_letters(sample, headers));
-        if guessed.is_empty() {
-            guessed = guess_among(Region::LIKELY_REGIONS.to_vec());
+    let guessed = match region {
+        Some(_) => None,
+        None => {
+            list_region_candidates(sample, headers).into_iter().map(guess_among).find(|guessed| !guessed.is_empty())
         }
-    }
+    };
     let ranked = in_region
         .into_iter()
-        .chain(guessed)
+        .chain(guessed.unwrap_or_default())
         .map(|(found, tally)| (found, (rank_column(headers, found.column, tally), tally.valid)));
     find_highest_ranked(ranked)
 }
@@ -225,72 +224,25 @@ pub(super) fn guess_region(sample: &Chunk, headers: &[String], column: usize) ->
             tallies.filter(|(_, tally)| tally.is_mostly_phones()).map(|(region, tally)| (region, tally.valid)),
         )
     };
-    guess_among(find_regions_by_letters(sample, headers)).or_else(|| guess_among(Region::LIKELY_REGIONS.to_vec()))
+    list_region_candidates(sample, headers).into_iter().find_map(guess_among)
 }
 
 /// The other regions that are as likely as `region`: at least as many numbers of the column are valid there, and the
 /// letters of the list do not speak against them.
 pub(super) fn find_other_regions(sample: &Chunk, headers: &[String], column: usize, region: Region) -> Vec<Region> {
     let count_valid = |region| PhoneTally::for_region(sample, column, region).valid;
-    let mut regions = find_regions_by_letters(sample, headers);
-    if !regions.contains(&region) {
-        regions = Region::LIKELY_REGIONS.to_vec();
-    }
+    let candidates = list_region_candidates(sample, headers).into_iter().find(|regions| regions.contains(&region));
     let valid = count_valid(region);
-    regions.retain(|other| *other != region && count_valid(*other) >= valid);
-    regions
+    let is_as_likely = |other: &Region| *other != region && count_valid(*other) >= valid;
+    candidates.into_iter().flatten().filter(is_as_likely).collect()
 }
 
-/// Cyrillic letters that only Ukrainian or only Kazakh uses among the languages of the likely regions. Kazakh also uses
-/// `і`.
-const UKRAINIAN_LETTERS: &str = "іїєґ";
-const KAZAKH_LETTERS: &str = "әғқңөұүһ";
-
-/// Latin letters that only few languages use, and the codes of the likely regions where these languages are spoken.
-const LATIN_LETTERS: [(&str, &[&str]); 7] = [
-    ("łąęńśźż", &["PL"]),
-    ("řěů", &["CZ"]),
-    ("ășțţ", &["RO", "MD"]),
-    ("ğı", &["TR"]),
-    ("ėųį", &["LT"]),
-    ("äß", &["DE"]),
-    ("èêàùœ", &["FR"]),
-];
-
-/// The likely regions where a language of the list is spoken, according to its letters. Empty if the letters show
-/// nothing.
-fn find_regions_by_letters(sample: &Chunk, headers: &[String]) -> Vec<Region> {
+/// The regions to try for a list without a region: first those where its language is spoken, then all likely ones.
+fn list_region_candidates(sample: &Chunk, headers: &[String]) -> [Vec<Region>; 2] {
     let cells =
         sample.iter().take(MAX_CELLS).flat_map(|record| (0..headers.len()).map(move |at| record.fields.get(at)));
-    let letters = headers.iter().map(String::as_str).chain(cells).flat_map(str::chars).filter(|c| c.is_alphabetic());
-    let (mut all, mut cyrillic, mut georgian, mut ukrainian, mut kazakh) = (0, 0, 0, 0, 0);
-    let mut latin = [0; LATIN_LETTERS.len()];
-    for letter in letters.flat_map(char::to_lowercase) {
-        all += 1;
-        cyrillic += usize::from(('\u{400}'..='\u{52f}').contains(&letter));
-        georgian += usize::from(('\u{10a0}'..='\u{10ff}').contains(&letter));
-        ukrainian += usize::from(UKRAINIAN_LETTERS.contains(letter));
-        kazakh += usize::from(KAZAKH_LETTERS.contains(letter));
-        for (count, (letters, _)) in latin.iter_mut().zip(LATIN_LETTERS) {
-            *count += usize::from(letters.contains(letter));
-        }
-    }
-    // Headers are often in English, so a quarter of the letters is enough.
-    let prevails = |count: usize| count > 0 && count * 4 >= all;
-    let codes: &[&str] = if prevails(georgian) {
-        &["GE"]
-    } else if prevails(cyrillic) {
-        match (kazakh, ukrainian) {
-            (0, 0) => &["UA", "MD", "KZ", "BG"],
-            (0, _) => &["UA"],
-            _ => &["KZ"],
-        }
-    } else {
-        let counted = latin.into_iter().zip(LATIN_LETTERS).filter(|(count, _)| *count > 0);
-        find_highest_ranked(counted.map(|(count, (_, codes))| (codes, count))).unwrap_or_default()
-    };
-    let is_spoken = |region: &Region| codes.contains(&region.to_string().as_str());
-    Region::LIKELY_REGIONS.into_iter().filter(is_spoken).collect()
+    let texts = headers.iter().map(String::as_str).chain(cells);
+    [find_regions_by_letters(texts), Region::LIKELY_REGIONS.to_vec()]
 }
 
 /// The first candidate with the highest rank.

@@ -187,8 +187,8 @@ impl<'s> SlipFinder<'s> {
         self.push_edit(piece.span.clone(), &straight, message, help);
     }
 
-    /// The Latin spelling of a word with Cyrillic letters that look like Latin ones. `None` if the word has other
-    /// letters, or if the spelling is not a known name.
+    /// The Latin spelling of a word with Cyrillic letters that look like Latin ones. `None` if one of its letters has no
+    /// such counterpart, or if the word has no Latin letter and its Latin spelling is not a known name.
     fn find_latin_spelling(&self, piece: &TagPiece) -> Option<String> {
         let source = self.source_of(piece);
         if piece.kind != PieceKind::Word || source.is_ascii() {

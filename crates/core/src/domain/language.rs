@@ -1,4 +1,4 @@
-//! Languages of messages, with their date and amount formats.
+//! Languages of messages, with their date and amount formats, and the regions where the language of a text is spoken.
 
 use serde::{Deserialize, Serialize};
 
@@ -221,6 +221,75 @@ impl Language {
 fn split_names<const N: usize>(list: &'static str) -> [&'static str; N] {
     let mut names = list.split(' ');
     std::array::from_fn(|_| names.next().unwrap_or_default())
+}
+
+/// Cyrillic letters that Ukrainian uses, but Russian and Bulgarian do not. Kazakh also uses `і`.
+const UKRAINIAN_LETTERS: &str = "іїєґ";
+/// Cyrillic letters that only Kazakh uses among the languages of the likely regions.
+const KAZAKH_LETTERS: &str = "әғқңөұүһ";
+
+/// Latin letters that only few languages use, and the codes of the likely regions where these languages are spoken.
+const LATIN_LETTERS: [(&str, &[&str]); 7] = [
+    ("łąęńśźż", &["PL"]),
+    ("řěů", &["CZ"]),
+    ("ășțţ", &["RO", "MD"]),
+    ("ğı", &["TR"]),
+    ("ėųį", &["LT"]),
+    ("äß", &["DE"]),
+    ("èêàùœ", &["FR"]),
+];
+
+/// The numbers of letters in texts, by the language that uses them.
+#[derive(Default)]
+struct LetterCounts {
+    all: usize,
+    cyrillic: usize,
+    georgian: usize,
+    ukrainian: usize,
+    kazakh: usize,
+    /// In the order of [`LATIN_LETTERS`].
+    latin: [usize; LATIN_LETTERS.len()],
+}
+
+impl LetterCounts {
+    fn add_letter(&mut self, letter: char) {
+        self.all += 1;
+        self.cyrillic += usize::from(('\u{400}'..='\u{52f}').contains(&letter));
+        self.georgian += usize::from(('\u{10a0}'..='\u{10ff}').contains(&letter));
+        self.ukrainian += usize::from(UKRAINIAN_LETTERS.contains(letter));
+        self.kazakh += usize::from(KAZAKH_LETTERS.contains(letter));
+        for (count, (letters, _)) in self.latin.iter_mut().zip(LATIN_LETTERS) {
+            *count += usize::from(letters.contains(letter));
+        }
+    }
+
+    /// The codes of the regions that the letters suggest. Empty if the letters show nothing.
+    fn suggest_codes(&self) -> &'static [&'static str] {
+        // Headers of lists are often in English, so a quarter of the letters is enough.
+        let prevails = |count: usize| count > 0 && count * 4 >= self.all;
+        if prevails(self.georgian) {
+            return &["GE"];
+        }
+        if prevails(self.cyrillic) {
+            return match (self.kazakh, self.ukrainian) {
+                (0, 0) => &["UA", "MD", "KZ", "BG"],
+                (0, _) => &["UA"],
+                _ => &["KZ"],
+            };
+        }
+        let most_frequent = self.latin.into_iter().zip(LATIN_LETTERS).rev().max_by_key(|(count, _)| *count);
+        most_frequent.filter(|(count, _)| *count > 0).map_or(&[], |(_, (_, codes))| codes)
+    }
+}
+
+/// The likely regions where the language of these texts is spoken, according to its letters. Empty if the letters show
+/// nothing.
+pub fn find_regions_by_letters<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<Region> {
+    let mut counts = LetterCounts::default();
+    let letters = texts.flat_map(str::chars).filter(|character| character.is_alphabetic());
+    letters.flat_map(char::to_lowercase).for_each(|letter| counts.add_letter(letter));
+    let codes = counts.suggest_codes();
+    Region::LIKELY_REGIONS.into_iter().filter(|region| codes.contains(&region.to_string().as_str())).collect()
 }
 
 #[cfg(test)]

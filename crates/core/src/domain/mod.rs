@@ -23,7 +23,7 @@ mod variant_allocation;
 pub use amount::{Amount, ParseAmountError, choose_plural, format_count, format_thousands};
 pub use channel::*;
 pub use characters::{compose_accents, is_invisible, list_other_spellings, separate_accents};
-pub use language::Language;
+pub use language::{Language, find_regions_by_letters};
 pub use limits::{Budget, FrequencyCap, Spending};
 pub use list::{Delimiter, ListFormat, ParseRowsError, Row, RowSet};
 pub use notification::NotificationEvent;

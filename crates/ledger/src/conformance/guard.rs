@@ -118,5 +118,5 @@ pub(super) async fn reservation_goes_to_one_of_many_callers(scene: Scene) {
     let reservations = (0..8).map(|_| async { reserve_entry(&scene, "380 Hi", false).await });
     let results = futures_util::future::join_all(reservations).await;
     let permits: Vec<_> = results.into_iter().flatten().collect();
-    assert!(permits.is_empty() || permits.iter().filter(|place| place.is_ok()).count() == 1, "{permits:?}");
+    assert!(permits.is_empty() || permits.iter().filter(|permit| permit.is_ok()).count() == 1, "{permits:?}");
 }

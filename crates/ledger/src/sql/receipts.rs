@@ -366,8 +366,8 @@ fn chunk_checksum(key: i64, packed: &[u8]) -> Checksum {
 
 /// The stored form of a receipt: common fields, and a list of rare fields.
 ///
-/// Lists of receipts are stored without the lengths of their items, so the fields must never change. A new field becomes
-/// a variant at the end of [`ReceiptDetail`], whose variants are stored by position.
+/// Lists of receipts are stored without the lengths of their items, so the fields must never change. A new field is a
+/// variant at the end of [`ReceiptDetail`], whose variants are stored by position.
 #[derive(Serialize, Deserialize)]
 struct PackedReceipt {
     /// The row, relative to the first row of its chunk.

@@ -422,8 +422,8 @@ pub(super) fn timestamp_from_micros(microseconds: i64) -> Result<Timestamp, Stat
     Timestamp::from_microsecond(microseconds).map_err(|error| LedgerError::Unreadable(error.to_string()).into())
 }
 
-/// Converts an identifier or count to the signed integer that databases store. All such numbers are below 2^53, so none is
-/// clamped.
+/// Converts an identifier or count to the signed integer that databases store. None is clamped, because all are below
+/// 2^53.
 pub(super) fn to_signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -461,7 +461,10 @@ mod tests {
             let columns = vec![("plan".to_owned(), "plan".to_owned())];
             let (other_phones, invalid) = (Vec::new(), None);
             let format = ListFormat { sheet: Some(phone.clone()), header_row: Some(4), ..ListFormat::default() };
-            let list = DraftList { path: path.clone(), format, phone: phone.clone(), region, other_regions: Vec::new(), columns, other_phones, invalid };
+            let (list_path, list_phone, other_regions) = (path.clone(), phone.clone(), Vec::new());
+            let list = DraftList {
+                path: list_path, format, phone: list_phone, region, other_regions, columns, other_phones, invalid,
+            };
             let yaml = format_recipients(&list);
             let read: serde_json::Value = serde_yaml::from_str(&yaml).unwrap();
             let recipients = &read["recipients"];

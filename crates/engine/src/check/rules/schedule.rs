@@ -111,12 +111,16 @@ const NEVER_SENDS_HELP: &str =
 
 /// An error for a schedule that sends nothing on any of its dates.
 pub(in crate::check) fn check_schedule(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> Option<Finding> {
-    let without_messages = runs.iter().map(|run| match &run.outlook {
-        OccurrenceOutlook::SendsNothing(outlook) => Some((&run.occurrence, outlook)),
-        OccurrenceOutlook::Sends(_) | OccurrenceOutlook::Busy(_) => None,
-    });
-    let all_without_messages: Vec<(&Occurrence, &Outlook)> = without_messages.collect::<Option<_>>()?;
-    let (date, outlook) = all_without_messages.first()?;
+    // `None` if any date has messages.
+    let dates_without_messages: Option<Vec<(&Occurrence, &Outlook)>> = runs
+        .iter()
+        .map(|run| match &run.outlook {
+            OccurrenceOutlook::SendsNothing(outlook) => Some((&run.occurrence, outlook)),
+            OccurrenceOutlook::Sends(_) | OccurrenceOutlook::Busy(_) => None,
+        })
+        .collect();
+    let dates = dates_without_messages?;
+    let (date, outlook) = dates.first()?;
     Some(date_finding(timed, date, outlook))
 }
 

@@ -129,8 +129,8 @@ pub struct RequestFigures {
     pub parts: BilledParts,
     /// The part of a budget that sent messages use, or might use, at the price of their most expensive channel.
     pub used: Spending,
-    /// The prices of messages that were rejected or that a person decided were not sent. They are returned to the budget.
-    /// Attempts that certainly did not reach the gateway never used it, and each outage causes more of them.
+    /// The prices of messages that were rejected, or that a person marked as not sent. They are returned to the budget.
+    /// Attempts that certainly were not sent do not count: each failed connection would increase the amount.
     pub given_back: Amount,
     /// Whether any message has a known price.
     pub(super) has_prices: bool,

@@ -57,7 +57,8 @@ proptest! {
         prop_assert_eq!(figures.doubts.since.is_some(), doubtful > 0);
         let requests = &figures.requests;
         prop_assert_eq!(requests.sent.sum_by_kind().iter().map(|(_, count)| count).sum::<u64>(), requests.messages);
-        // A message that certainly was not sent neither uses the budget nor returns anything, unless a receipt proves it.
+        // An attempt that certainly was not sent neither uses the budget nor returns anything, unless a receipt proves
+        // the opposite.
         let price = |messages| Amount::saturating_mul("0.8".parse().unwrap(), messages);
         let counted_price = requests.used.cost.saturating_add(requests.given_back);
         prop_assert!(counted_price <= price(requests.messages) && counted_price >= price(requests.messages - unsent));

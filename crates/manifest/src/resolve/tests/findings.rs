@@ -450,3 +450,11 @@ fn misplaced_timezone_is_not_also_reported_as_missing() {
     );
     assert_findings(&campaign_with(schedule), &[("schedule", "`timezone` must be set")]);
 }
+
+#[test]
+fn usual_names_of_a_condition_suggest_where() {
+    for name in ["filter", "condition", "only"] {
+        let filtered = with_message("Hi").replacen("a.csv", &format!("a.csv, {name}: 'city == \"Lviv\"'"), 1);
+        assert_findings(&filtered, &[("unknown-key", "did you mean `where`?")]);
+    }
+}

@@ -1,8 +1,8 @@
 //! Cached reads of the ledger for pages and endpoints: the list of runs, runs with open pages, row indexes, stored
 //! figures and campaigns.
 //!
-//! Loading a value can take seconds for millions of rows, and this machine might be sending messages. Therefore, requests
-//! share one load, and a value is cached for a multiple of the time that loading it took. One reader serves all
+//! Loading a value can take seconds for millions of rows, and this machine might be sending messages. Therefore,
+//! requests share one load, and a value is cached for a multiple of the time that loading it took. One reader serves all
 //! visitors of a run, and only while a page is open. Between two reads, the reader pauses for many times the duration
 //! of a read.
 

@@ -196,17 +196,12 @@ pub(super) async fn reconcile_run(
         let (action, adapters, key) =
             (new_action_record(&request, "reconcile", run.name()), request.pages.adapters.clone(), run.key);
         let reconcile = async move { campaign_runs::reconcile_run(&adapters, run).await };
-        let nothing_to_do = |ended: &ReconciledRun| match describe_answers(&ended.reconciliation) {
-            "reconcile-unclear" => Some("no usable response from the gateway"),
-            "reconcile-blind" => Some("the responses were inconclusive"),
-            "reconcile-unchanged" => Some("the gateway reported nothing new"),
-            _ => None,
-        };
+        let nothing_to_do = |ended: &ReconciledRun| AnswerSummary::new(&ended.reconciliation).explain_no_change();
         let executed = execute_action(&request, action, reconcile, nothing_to_do);
         // At a low rate, a large number of inquiries takes a long time. The action continues, and the page shows its
         // result later.
         let result = match tokio::time::timeout(RECONCILE_TIMEOUT, executed).await {
-            Ok(executed) => describe_answers(&executed?.reconciliation),
+            Ok(executed) => AnswerSummary::new(&executed?.reconciliation).confirmation_name(),
             Err(_) => "reconciling",
         };
         request.pages.run_watcher.invalidate(key);
@@ -216,15 +211,48 @@ pub(super) async fn reconcile_run(
     request.respond_to_action(result)
 }
 
-/// The name of the confirmation that describes the gateway's answers about messages in doubt.
-fn describe_answers(reconciliation: &Reconciliation) -> &'static str {
-    let Reconciliation { found, failed, not_found, unresolved, blind, unclear, .. } = *reconciliation;
-    match (found + failed + not_found + unresolved, unclear, blind) {
-        (0, 0, 0) => "reconcile-unchanged",
-        (0, 0, _) => "reconcile-blind",
-        (0, ..) => "reconcile-unclear",
-        (_, 0, 0) => "reconcile",
-        _ => "reconcile-partly",
+/// What the gateway's answers about messages in doubt showed.
+enum AnswerSummary {
+    Complete,
+    /// Some answers were inconclusive or missing.
+    Partial,
+    NothingNew,
+    Inconclusive,
+    /// No usable response, for example because the gateway cannot be reached.
+    Unusable,
+}
+
+impl AnswerSummary {
+    fn new(reconciliation: &Reconciliation) -> Self {
+        let Reconciliation { found, failed, not_found, unresolved, blind, unclear, .. } = *reconciliation;
+        match (found + failed + not_found + unresolved, unclear, blind) {
+            (0, 0, 0) => Self::NothingNew,
+            (0, 0, _) => Self::Inconclusive,
+            (0, ..) => Self::Unusable,
+            (_, 0, 0) => Self::Complete,
+            _ => Self::Partial,
+        }
+    }
+
+    /// The name of the confirmation that the page shows.
+    fn confirmation_name(&self) -> &'static str {
+        match self {
+            Self::Complete => "reconcile",
+            Self::Partial => "reconcile-partly",
+            Self::NothingNew => "reconcile-unchanged",
+            Self::Inconclusive => "reconcile-blind",
+            Self::Unusable => "reconcile-unclear",
+        }
+    }
+
+    /// The reason for the log of actions why nothing changed. `None` if something did.
+    fn explain_no_change(&self) -> Option<&'static str> {
+        match self {
+            Self::Complete | Self::Partial => None,
+            Self::NothingNew => Some("the gateway reported nothing new"),
+            Self::Inconclusive => Some("the responses were inconclusive"),
+            Self::Unusable => Some("no usable response from the gateway"),
+        }
     }
 }
 

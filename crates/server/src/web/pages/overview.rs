@@ -13,7 +13,7 @@ use super::decisions::{ActionOutcome, ActionRecord};
 use super::page_error::PageError;
 use super::request::PageRequest;
 use super::run::done_message;
-use super::runs::{DamagedLine, MessageSums, RunLine, has_messages, is_regular, run_path, start_of_period};
+use super::runs::{DamagedLine, MessageSums, RunLine, is_message_run, is_regular, run_path, start_of_period};
 use super::schedules::{NextOccurrence, next_occurrences, schedule_zones};
 use crate::web::charts::{Bar, Length, scale_bars};
 use crate::web::run_page::format_share;
@@ -182,7 +182,7 @@ fn period_view(
     days: u32,
 ) -> PeriodView {
     let since = start_of_period(&request.zone, request.pages.now(), days);
-    let started = || list.views.iter().filter(|view| has_messages(&view.run) && view.run.began_at >= since);
+    let started = || list.views.iter().filter(|view| is_message_run(&view.run) && view.run.began_at >= since);
     let sums = started().fold(MessageSums::default(), |sums, view| sums.plus(MessageSums::from_counts(&view.counts)));
     let words = request.words();
     let format = |number: u64| words.format_number(number);

@@ -33,11 +33,9 @@ pub(super) fn is_regular(run: &Run) -> bool {
     run.live && !is_test(run)
 }
 
-/// Whether a regular run sent messages, unlike lookups and verification calls.
-pub(super) fn has_messages(run: &Run) -> bool {
-    let is_number_service =
-        [SingleKind::Lookup, SingleKind::CodeCall].iter().any(|kind| run.campaign == kind.campaign_name());
-    is_regular(run) && !is_number_service
+/// Whether a regular run consists of messages, unlike lookups and verification calls.
+pub(super) fn is_message_run(run: &Run) -> bool {
+    is_regular(run) && !matches!(SingleKind::from_run(run), Some(SingleKind::Lookup | SingleKind::CodeCall))
 }
 
 /// The sums of a run that lists and tiles show.

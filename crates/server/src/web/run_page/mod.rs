@@ -404,6 +404,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_channel_has_a_colour_in_the_stylesheet() {
+        for channel in campaign_core::domain::Channel::ALL {
+            let class = format!(".c-{}", channel.name().replace('/', "-"));
+            let is_selector = |after: &str| after.starts_with([' ', ',']);
+            assert!(crate::web::html::STYLE.split(&class).skip(1).any(is_selector), "{class}");
+        }
+    }
+
+    #[test]
     fn share_is_shown_as_0_or_100_percent_only_if_exact() {
         let english = PageWords::in_language(PageLanguage::English);
         let table = [

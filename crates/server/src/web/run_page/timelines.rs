@@ -1,5 +1,5 @@
-//! Delivery and cost on the run page: deliveries and throughput over time, fallbacks between channels, delivery times and
-//! cost.
+//! Delivery and cost on the run page: deliveries and throughput over time, fallbacks between channels, delivery times
+//! and cost.
 
 use jiff::Timestamp;
 use serde::Serialize;
