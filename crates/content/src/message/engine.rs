@@ -394,9 +394,16 @@ pub(super) fn format_date(value: &Value, kwargs: Kwargs, state: &State) -> TeraR
     let date = parsed.filter(|date| is_time && date.year() >= 1000).ok_or_else(|| invalid("letters"))?;
     let format: Option<&str> = kwargs.get("format")?;
     match format {
+        // Otherwise every recipient would read `DD.MM.YYYY` in the message.
+        Some(format) if is_unlike_strftime(format) => Err(invalid("format")),
         Some(format) => strtime::format(insert_names(format, date, language), date).map_err(|_| invalid("format")),
         None => Ok(language.format_date(date.day(), date.month(), date.year())),
     }
+}
+
+/// Whether a date format has no specifiers, or has the placeholders of another notation, such as `DD.MM.YYYY`.
+fn is_unlike_strftime(format: &str) -> bool {
+    !format.contains('%') || ["YYYY", "yyyy", "MM", "DD"].iter().any(|placeholder| format.contains(placeholder))
 }
 
 /// Replaces the specifiers for names (`%B`, `%b`, `%h`, `%A`, `%a`) with the names in `language`, because `strtime` has
@@ -491,7 +498,7 @@ mod tests {
         for (source, expected) in table {
             assert_eq!(render_text(source).as_deref(), Ok(expected), "{source}");
         }
-        for unknown in ["%", "%Q1", "5 %"] {
+        for unknown in ["%", "%Q1", "5 %", "DD.MM.YYYY", "d.m.Y", "%d.MM.YYYY", ""] {
             assert!(render_text(&format!("{{{{ '2026-12-05' | date(format='{unknown}') }}}}")).is_err(), "{unknown}");
         }
     }
