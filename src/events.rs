@@ -46,13 +46,7 @@ fn show_single_operation_event(output: &Output, event: &delivery::DeliveryEvent)
         delivery::DeliveryEvent::Waiting { reason, time, next } => {
             output.print_note(&progress::describe_wait(reason, *time, *next))
         }
-        delivery::DeliveryEvent::Slow { waited, at_most } => {
-            output.print_note(&format!(
-                "waiting for a response: {} so far, at most {}",
-                format_duration(*waited),
-                format_duration(*at_most)
-            ));
-        }
+        delivery::DeliveryEvent::Slow { .. } => output.print_note(&progress::describe_event(event)),
         delivery::DeliveryEvent::Stopping { reason, at_most, .. } => output.print_note(&format!(
             "{reason}: waiting up to {} for the response to the request in flight; press Ctrl-C again to exit \
              immediately",
@@ -117,7 +111,8 @@ fn show_event(output: &Output, event: RunEvent) {
         RunEvent::DoubtFromBefore { requests } => {
             let requests = format_count(requests as u64, "request");
             output.print_note(&format!(
-                "an earlier run was interrupted; {requests} in doubt might have been processed by the gateway"
+                "a process that was sending this run ended unexpectedly; {requests} in doubt might have been processed \
+                     by the gateway"
             ));
         }
         RunEvent::AskingAboutDoubt { rows } => {

@@ -14,7 +14,7 @@ use campaign_runs::{
     TemplateRefusal,
 };
 
-/// All rows were accepted, queued or skipped.
+/// Success. After a run: no row was rejected, invalid, failed or in doubt.
 pub(super) const SUCCESS: u8 = 0;
 pub(super) const BUG: u8 = 1;
 /// The command line or an input is invalid. The command sent nothing.
@@ -29,7 +29,7 @@ pub(super) const STOPPED: u8 = 5;
 pub(super) const BUSY: u8 = 6;
 /// The gateway rejected the key.
 pub(super) const REFUSED_KEY: u8 = 7;
-/// The ledger or the results could not be written.
+/// The ledger or the results could not be read or written, or the system refused a resource.
 pub(super) const STORAGE: u8 = 74;
 /// A process that signal n stops exits with this number plus n.
 pub(super) const SIGNAL: u8 = 128;

@@ -177,8 +177,9 @@ fn message_spans(row: &Value, is_live: bool) -> Vec<Span> {
 }
 
 /// The data that `forget` cannot remove.
-const NOT_REMOVED_BY_FORGET: &str = "the lists that the number came from, files written by `results --out`, `--excel` or `--people`, backups \
-                       of the state folder, and data stored by the gateway";
+const NOT_REMOVED_BY_FORGET: &str = "the lists that the number came from, reports, previews and other files that you \
+                                     saved, such as those of `results --out`, `--excel`, `--people` or `replies \
+                                     --out`, backups of the state folder, and data stored by the gateway";
 
 pub(super) async fn forget_recipient(context: &Context, args: &ForgetArgs) -> Result<u8, CommandFailure> {
     let phone = parse_number_with_campaign_region(context, &args.phone, args.region.region.as_deref(), None).await?;

@@ -137,7 +137,7 @@ fn reset_if_due(last: &Mutex<Instant>, interval: Duration) -> bool {
 }
 
 /// Describes an event without counts; a `Settled` event has an empty description.
-fn describe_event(event: &DeliveryEvent) -> String {
+pub(super) fn describe_event(event: &DeliveryEvent) -> String {
     match event {
         DeliveryEvent::Settled { .. } => String::new(),
         DeliveryEvent::Warning(warning) => format!("warning: {warning}"),
@@ -175,7 +175,7 @@ pub(super) fn describe_wait(reason: &str, time: Duration, next: AfterWait) -> St
     }
 }
 
-/// The width of the bar if the terminal has at least 80 columns. On a narrower terminal, the bar is shorter.
+/// The space for the bar on a terminal with at least 80 columns. The bar also fills the space that the text leaves.
 const BAR_CELLS: usize = 20;
 
 /// The text next to the bar on a terminal with `columns` columns. The text is empty before the first row is counted.

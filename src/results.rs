@@ -236,6 +236,10 @@ const HOLDOUT_NAME: &str = "holdout";
 
 pub(super) async fn show_outcome(context: &Context, args: OutcomeArgs) -> Result<u8, CommandFailure> {
     let (ledger, run) = context.find_run(&args.run).await?;
+    if SingleKind::from_run(&run).is_some() {
+        let message = format!("{} has no recipient list; `outcome` needs a run of a campaign", run.name());
+        return Err(CommandFailure::invalid(message));
+    }
     let frozen = FrozenInputs::load_for_run(ledger.as_ref(), &run).await.map_err(Error::from)?;
     let zone = match &frozen.brief.timezone {
         Some(name) => TimeZone::get(name).map_err(|error| CommandFailure::invalid(error.to_string()))?,
@@ -257,9 +261,10 @@ pub(super) async fn show_outcome(context: &Context, args: OutcomeArgs) -> Result
             let problems = format_count(findings.len() as u64, "problem");
             CommandFailure::with_findings(format!("{problems} found; no purchases were counted"), findings)
         })?;
-    let edition = campaign_runs::list_edition_runs(ledger.as_ref(), &run).await?;
-    let effect =
-        CampaignEffect::measure(ledger.as_ref(), &edition, &purchases, args.within).await.map_err(Error::from)?;
+    let mut runs = campaign_runs::list_edition_runs(ledger.as_ref(), &run).await?;
+    // Each round sends a message to everyone again, and purchases count from the message of this round.
+    runs.retain(|other| other.round == run.round);
+    let effect = CampaignEffect::measure(ledger.as_ref(), &runs, &purchases, args.within).await.map_err(Error::from)?;
     drop(spinner);
     if context.output.json {
         let within = args.within.as_secs();

@@ -14,7 +14,7 @@ use campaign_core::finding::{escape_to_one_line, quote_for_shell};
 use campaign_engine::delivery::{FrozenInputs, SingleKind};
 use campaign_engine::report::{RunView, counts_json, format_counts};
 use campaign_ledger::{Ledger, RowState, Run};
-use campaign_runs::{Error, RetriedError, RetryRefusal, RetryScope, RunRequest, SkippedRetries};
+use campaign_runs::{DEFAULT_RETRY_STATES, Error, RetriedError, RetryRefusal, RetryScope, RunRequest, SkippedRetries};
 
 pub(super) async fn retry_run(context: &Context, args: RetryArgs) -> Result<u8, CommandFailure> {
     let (ledger, run) = context.find_run(&args.run).await?;
@@ -93,8 +93,6 @@ const MAX_LISTED_ERRORS: usize = 8;
 const MAX_NAMED_ERRORS: usize = 4;
 /// The maximum length of an error in a suggested command.
 const MAX_ERROR_LENGTH: usize = 80;
-/// The states that `retry` sends without `--state`.
-const DEFAULT_STATES: [RowState; 2] = [RowState::Rejected, RowState::NotSent];
 
 /// Describes the errors with their counts, and suggests the command that retries only the messages without permanent
 /// errors. The result is empty if there are no permanent errors.
@@ -161,7 +159,7 @@ fn retry_command(
     }
     let errors: String = texts.iter().map(|text| format!(" --error {}", quote_for_shell(text))).collect();
     let names: Vec<&str> = states.iter().map(|state| state.name()).collect();
-    let state = if states == DEFAULT_STATES { String::new() } else { format!(" --state {}", names.join(",")) };
+    let state = if states == DEFAULT_RETRY_STATES { String::new() } else { format!(" --state {}", names.join(",")) };
     Some(options.command(format!("retry {run}{state}{errors}")))
 }
 
@@ -181,16 +179,18 @@ mod tests {
 
     #[test]
     fn retry_lists_errors_only_if_some_are_permanent() {
-        assert!(describe_sample(&[(RowState::Rejected, "No route", 7)], &DEFAULT_STATES).is_empty());
-        let lines =
-            describe_sample(&[(RowState::Rejected, NUMBER, 2), (RowState::Rejected, "No route", 7)], &DEFAULT_STATES);
+        assert!(describe_sample(&[(RowState::Rejected, "No route", 7)], &DEFAULT_RETRY_STATES).is_empty());
+        let lines = describe_sample(
+            &[(RowState::Rejected, NUMBER, 2), (RowState::Rejected, "No route", 7)],
+            &DEFAULT_RETRY_STATES,
+        );
         assert_eq!(lines[0], "  7 rejected: No route");
         assert!(lines[1].starts_with(&format!("  2 rejected: {NUMBER} (correct the number")), "{lines:?}");
         let last = "retrying 2 of these messages will not help; to retry only the others: campaign retry sale@1 --error \
                     'No route'";
         assert_eq!(lines[2], last);
         assert_eq!(
-            describe_sample(&[(RowState::Rejected, NUMBER, 1)], &DEFAULT_STATES)[1],
+            describe_sample(&[(RowState::Rejected, NUMBER, 1)], &DEFAULT_RETRY_STATES)[1],
             "retrying 1 of these messages will not help"
         );
     }
@@ -209,10 +209,12 @@ mod tests {
     #[test]
     fn retry_suggests_no_command_that_includes_permanent_errors() {
         for other in ["", "phone number"] {
-            let last =
-                describe_sample(&[(RowState::Rejected, NUMBER, 1), (RowState::NotSent, other, 2)], &DEFAULT_STATES)
-                    .pop()
-                    .unwrap();
+            let last = describe_sample(
+                &[(RowState::Rejected, NUMBER, 1), (RowState::NotSent, other, 2)],
+                &DEFAULT_RETRY_STATES,
+            )
+            .pop()
+            .unwrap();
             assert!(last.ends_with("add `--error TEXT`"), "{last}");
         }
     }

@@ -211,15 +211,20 @@ async fn change_schedule(context: &Context, name: &str, order: ScheduleOrder) ->
     let adapters = context.adapters(Arc::clone(&ledger))?;
     apply_schedule_order(&adapters, name, order).await?;
     let unfinished = describe_unfinished_runs(&context.output, ledger.as_ref(), name).await?;
+    let mut next_run = None;
     let (state, words) = match order {
         ScheduleOrder::Pause => ("paused", "is paused; no run starts until it is resumed"),
         ScheduleOrder::Resume { .. } => {
             let view = load_schedule_views(&adapters).await?.into_iter().find(|view| view.name == name);
-            if let Some(view) = view.filter(|view| view.state != ScheduleStatus::Active) {
-                report_resumed_without_effect(&context.output, &view, unfinished);
+            if let Some(view) = view.as_ref().filter(|view| view.state != ScheduleStatus::Active) {
+                report_resumed_without_effect(&context.output, view, unfinished);
                 return Ok(exit::SUCCESS);
             }
-            ("armed", "is active again, starting with its next run; missed runs are not sent")
+            next_run = view.and_then(|view| view.next);
+            match next_run {
+                Some(_) => ("armed", "is active again; missed runs are not sent"),
+                None => ("armed", "is active again, but has no further runs; missed runs are not sent"),
+            }
         }
         ScheduleOrder::Remove => ("removed", "is no longer active"),
     };
@@ -228,6 +233,9 @@ async fn change_schedule(context: &Context, name: &str, order: ScheduleOrder) ->
     } else {
         let list = context.output.command("schedule list");
         let mut text = StyledText::from(StyledLine::success([strong(name), plain(format!(" {words}"))]));
+        if let Some(next) = &next_run {
+            text.add_line(2, [dim(format!("{:<LABEL_WIDTH$}", "next run")), format_occurrence(next).into()]);
+        }
         text.extend(unfinished);
         text.push(StyledLine::next_step(list));
         context.output.print_done(text, exit::SUCCESS);

@@ -87,14 +87,14 @@ async fn run_server(context: &Context, args: ServeArgs) -> Result<u8, CommandFai
     let mut monitoring = web::health(Arc::clone(&health));
     let metrics_router =
         web::metrics(MetricsSource { metrics: Arc::clone(&metrics), run_list: views, clock: Timestamp::now });
-    let mut tasks = ServerTasks::default();
+    let (mut tasks, limits) = (ServerTasks::default(), ConnectionLimits::default());
     match metrics_endpoint {
-        Some((listener, _)) => tasks.spawn(|shutdown| serve_until_shutdown(listener, metrics_router, shutdown)),
+        Some((listener, _)) => tasks.spawn(|shutdown| serve_until_shutdown(listener, metrics_router, limits, shutdown)),
         None => monitoring = monitoring.merge(metrics_router),
     }
     let public_host = args.pages_url.as_ref().and_then(Url::host_str);
     let dashboard = web::build_dashboard_router(app, monitoring, address, public_host);
-    tasks.spawn(|shutdown| serve_until_shutdown(listener, dashboard, shutdown));
+    tasks.spawn(|shutdown| serve_until_shutdown(listener, dashboard, limits, shutdown));
     tasks.spawn(|shutdown| async move {
         shutdown.await;
         pages.close().await;
@@ -145,8 +145,13 @@ fn build_daemon(
 }
 
 /// Serves a router until the shutdown. Never fails, but returns a result like the other tasks.
-async fn serve_until_shutdown(listener: TcpListener, router: Router, shutdown: Shutdown) -> Result<(), LedgerError> {
-    campaign_net::serve_connections(listener, router, ConnectionLimits::default(), shutdown).await;
+async fn serve_until_shutdown(
+    listener: TcpListener,
+    router: Router,
+    limits: ConnectionLimits,
+    shutdown: Shutdown,
+) -> Result<(), LedgerError> {
+    campaign_net::serve_connections(listener, router, limits, shutdown).await;
     Ok(())
 }
 
@@ -359,10 +364,7 @@ impl WebhookEndpoint {
         let app = webhook::router(receiver, proxies, metrics, hints);
         tasks.spawn(|_| async move { failures.recv().await.map_or(Ok(()), Err) });
         let limits = ConnectionLimits { max_connections: MAX_CONNECTIONS, ..ConnectionLimits::default() };
-        tasks.spawn(|shutdown| async move {
-            campaign_net::serve_connections(listener, app, limits, shutdown).await;
-            Ok(())
-        });
+        tasks.spawn(|shutdown| serve_until_shutdown(listener, app, limits, shutdown));
     }
 }
 

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Folder, Gateway, accepted, campaign, phone, rejected};
+use crate::support::{Answer, Clock, Folder, Gateway, Process, accepted, campaign, phone, rejected};
 
 /// Sends a campaign to 600 recipients.
 fn send_to_600() -> (Gateway, Folder) {
@@ -78,16 +78,46 @@ fn unusable_purchase_file_is_refused_with_a_reason() {
     folder.write("bought.csv", "Date,Phone\n2026-12-01,+380501000002\n");
     folder.write("cities.csv", "Date,City\n2026-12-01,Kyiv\n");
     folder.write("undated.csv", "Date,Phone\nsoon,+380501000002\n");
+    let sold = |row: usize| format!("2026-12-01,+380441234567,+{}\n", phone(row));
+    folder.write("two.csv", &format!("Date,Seller,Client\n{}{}", sold(2), sold(3)));
     for (file, at, expected) in [
         ("bought.csv", "When", "no column `When`"),
         ("cities.csv", "Date", "no column contains phone numbers"),
         ("undated.csv", "Date", "1 row with no valid time"),
         ("gone.csv", "Date", "cannot be read"),
+        ("two.csv", "Date", "phone numbers are in the columns `Seller` and `Client`"),
     ] {
         let output = folder.campaign(&["outcome", "sale", "--file", file, "--at", at]).exits(2);
         assert!(output.stderr.contains(expected), "{file}: {}", output.stderr);
         assert!(!output.stderr.contains("nothing was sent"), "{file}: {}", output.stderr);
     }
+}
+
+#[test]
+fn purchases_count_from_the_message_of_the_latest_round() {
+    let (gateway, clock) = (Gateway::accepting(), Clock::new());
+    let folder = campaign().to(1).top("timezone: Europe/Kyiv").through(&gateway).write();
+    for (moment, arguments) in [("2027-03-10T08:00:00Z", &[][..]), ("2027-03-10T10:00:00Z", &["--again", "1"])] {
+        let clock_setup = clock.set_to(moment.parse().expect("a moment"));
+        let run = folder.command_after(&clock_setup, &[&["run", "sale.yaml", "--yes"], arguments].concat());
+        Process::start(run).finish().exits(0);
+    }
+    folder.write("bought.csv", &format!("at;phone;total\n2027-03-10T09:00:00Z;+{};1\n", phone(2)));
+    let count_buyers = |run: &str| {
+        let arguments = ["outcome", run, "--file", "bought.csv", "--at", "at", "--region", "UA", "--json"];
+        folder.campaign(&arguments).exits(0).json()["sent"][0]["bought"].clone()
+    };
+    assert_eq!((count_buyers("sale@1"), count_buyers("sale@2")), (json!(1), json!(0)));
+}
+
+#[test]
+fn outcome_of_a_test_message_is_refused() {
+    let gateway = Gateway::accepting();
+    let folder = campaign().to(1).through(&gateway).write();
+    folder.campaign(&["test", "sale.yaml", "--to", "+380661112233", "--yes"]).exits(0);
+    folder.write("bought.csv", "at,phone\n2026-12-01,+380661112233\n");
+    let output = folder.campaign(&["outcome", "campaign.test@1", "--file", "bought.csv", "--at", "at"]).exits(2);
+    output.says("has no recipient list");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Gateway, Request, accepted, campaign, phone};
+use crate::support::{Answer, Gateway, Process, Request, accepted, campaign, phone, until};
 
 use super::{assert_outcomes_are_final, check_cases, in_envelopes_of_four, states};
 
@@ -93,6 +93,20 @@ fn run_stops_if_queued_warm_up_messages_are_rejected() {
     assert_eq!(gateway.phones(), [2, 3, 4, 5].map(phone));
     let results = sale.results();
     assert_eq!((results.states()[0], results.rows[0]["gateway_status"].as_str()), ("failed", "REJECTED"));
+}
+
+#[test]
+fn signal_stops_a_run_that_waits_for_warm_up_statuses() {
+    let pending = |operation: &Value| json!({ "success": true, "data": { "id": operation["id"], "msg_id": 1, "type": "sms", "status": "ENROUTE" } });
+    let gateway = Gateway::accepting().with_statuses(pending);
+    let sale = campaign().to(500).asynchronous().through(&gateway).write();
+    let mut run = Process::start(sale.command(&["run", "sale.yaml"]));
+    until("the run waits for statuses", || run.stderr().contains("delivery statuses of the warm-up messages"));
+    run.signal("INT");
+    run.finish().exits(130);
+    assert!(gateway.phones().len() < 100, "{}", gateway.phones().len());
+    let planned = sale.results().counts()["planned"];
+    assert_eq!(planned, 500 - gateway.phones().len() as u64);
 }
 
 #[test]

@@ -386,6 +386,30 @@ fn tests_use_a_stable_sample_of_the_list() {
 }
 
 #[test]
+fn random_rows_are_rows_that_get_a_message() {
+    let tests = "tests: [ { name: names, each: 100, expect: { sms: { not_contains: [Maximilian] } } } ]";
+    let list = format!("phone,name\n{0},Olena\n{0},Maximilian\n{1},Petro\n", phone(2), phone(3));
+    let sale = campaign().with_list(&list).top(tests).write();
+    assert_eq!(findings(&sale, &["sale.yaml"], 0).len(), 0, "the second row with the same number is skipped");
+    let mut list = "phone,name\n".to_owned();
+    for row in 2..42 {
+        let _ = writeln!(list, "{},Olena", phone(row));
+    }
+    let sale = campaign().with_list(&list).top("holdout: 20%").write();
+    sale.run(&[]).exits(0);
+    let results = sale.results();
+    let reasons = results.column("reason");
+    assert!(reasons.contains(&"holdout"), "{reasons:?}");
+    let mut held_out = "phone,name\n".to_owned();
+    for (row, reason) in (2..).zip(reasons) {
+        let name = if reason == "holdout" { "Maximilian" } else { "Olena" };
+        let _ = writeln!(held_out, "{},{name}", phone(row));
+    }
+    let sale = campaign().with_list(&held_out).top("holdout: 20%").top(tests).write();
+    assert_eq!(findings(&sale, &["sale.yaml"], 0).len(), 0, "the holdout group gets no message");
+}
+
+#[test]
 fn tests_only_check_needs_no_list_prices_or_ledger() {
     let sale = folder(&format!(
         "{}  - name: given\n    given: {GOLD}\n    expect: {{ max_cost: 0.50, sms: {{ contains: [\"-10%\"] }} }}\n  \

@@ -118,6 +118,23 @@ fn odd_cells_of_skipped_rows_are_not_reported() {
 }
 
 #[test]
+fn dates_and_numbers_that_are_ordered_as_text_are_reported() {
+    let list = format!("phone,name,visit\n{},Olena,05.12.2020\n{},Petro,30.11.2020\n", phone(2), phone(3));
+    let sale = campaign().with_list(&list).recipients("where: visit < today").write();
+    let output = sale.campaign(&["check", "sale.yaml"]).exits(0).says("warning[cell-is-text]");
+    output.says("the cell is `05.12.2020` in row 2").says("write `visit | date(format=\"%Y-%m-%d\") < today`");
+    sale.replace("sale.yaml", "visit < today", "visit | date(format=\"%Y-%m-%d\") < today");
+    let output = sale.campaign(&["check", "sale.yaml"]).exits(0).says("2 of 2");
+    assert!(!output.stderr.contains("cell-is-text"), "{}", output.details());
+    sale.replace("sale.yaml", "visit | date(format=\"%Y-%m-%d\") < today", "visit == today");
+    sale.campaign(&["check", "sale.yaml"]).exits(2).says("nobody-meant").says("`| date(format=\"%m-%d\")`");
+    sale.replace("sale.yaml", "visit == today", "'visit >= \"01.12.2020\"'");
+    sale.campaign(&["check", "sale.yaml"]).exits(2).says("is ordered as text").says(">= \"2020-12-01\"");
+    sale.replace("sale.yaml", "visit >= \"01.12.2020\"", "name > \"100\"");
+    sale.campaign(&["check", "sale.yaml"]).exits(2).says("write `name | int > 100`");
+}
+
+#[test]
 fn check_warns_if_no_row_gets_a_message() {
     let gateway = Gateway::accepting();
     let check_reason = |sale: &Folder, expected: &str| {
@@ -137,6 +154,10 @@ fn check_warns_if_no_row_gets_a_message() {
     sale.replace("sale.yaml", "recipients:", "recipients:\n  empty: ok");
     let fine = sale.campaign(&["check", "sale.yaml"]).exits(0);
     assert!(!fine.stderr.contains("no-messages"), "{}", fine.details());
+    let answers = format!("phone,name,agreed\n{},Olena,maybe\n", phone(2));
+    let consent = "consent: { column: agreed }\n  max_invalid: 100%";
+    let asked = campaign().with_list(&answers).recipients(consent).top("consent: required").write();
+    check_reason(&asked, "help: check `recipients.consent`");
 }
 
 #[test]

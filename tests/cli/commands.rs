@@ -323,7 +323,7 @@ fn log_levels_add_detail_but_no_keys_or_recipient_data() {
         assert!(![crate::support::KEY, "Hello", &number].iter().any(|secret| log.contains(secret)), "{log}");
         log
     };
-    let words = ["http=200", "taken=", "intent kept", "outcome kept", "bytes"];
+    let words = ["http=200", "taken=", "intent recorded", "outcome recorded", "bytes"];
     let count_known = |log: &str| words.iter().filter(|word| log.contains(*word)).count();
     let levels: [&[&str]; 4] = [&[], &["-v"], &["-vv"], &["-vvv"]];
     assert_eq!(levels.map(|level| count_known(&logged(level, None))), [0, 2, 4, 5]);

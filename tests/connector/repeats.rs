@@ -38,6 +38,9 @@ fn texts_that_differ_only_in_whitespace_are_one_message() {
         assert_eq!(send(&connector, same), "repeated", "{same:?}");
     }
     assert_eq!(send(&connector, "добрий день, Київ"), "accepted", "case counts");
+    let stage = json!({ "signature": "OlenaCo", "message": "Добрий день, Київ" });
+    let chain = json!({ "phone": PHONE, "channels": ["sms"], "sms": stage, "confirm": true });
+    assert_eq!(parse_result(&connector.call("send_chain", &chain))["code"], "repeated", "any tool");
     assert_eq!(gateway.phones(), [PHONE; 2]);
 }
 

@@ -45,6 +45,21 @@ fn row_without_consent_is_skipped_on_every_surface() {
 }
 
 #[test]
+fn consents_that_nothing_requires_are_reported() {
+    let list = format!("phone,name,agreed\n+{},Olena,yes\n+{},Petro,\n", phone(2), phone(3));
+    let sale = campaign().with_list(&list).recipients("consent: { column: agreed }").write();
+    let warning = "warning[consent-not-required]: 1 recipient has no valid consent, but gets a message";
+    sale.campaign(&["check", "sale.yaml"]).exits(0).says(warning);
+    for top in ["consent: required", "purpose: service"] {
+        let silent = campaign().with_list(&list).recipients("consent: { column: agreed }").top(top).write();
+        let output = silent.campaign(&["check", "sale.yaml"]).exits(0);
+        assert!(!output.details().contains("consent-not-required"), "{}", output.details());
+    }
+    sale.replace("sale.yaml", "consent: { column: agreed }", "consent: required");
+    sale.campaign(&["check", "sale.yaml"]).exits(2).says("move `consent: required` to the top level");
+}
+
+#[test]
 fn each_row_is_skipped_for_the_first_applicable_reason() {
     let (gateway, polish) = (Gateway::accepting(), 48_501_234_567_u64);
     let answers = [(phone(2), "yes"), (phone(3), "no"), (phone(4), "no"), (polish, "yes"), (polish + 1, "no")];

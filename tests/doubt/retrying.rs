@@ -150,6 +150,26 @@ fn recipient_rejected_again_can_be_retried_again() {
 }
 
 #[test]
+fn retry_skips_recipients_that_the_campaign_excludes_now() {
+    let gateway = Gateway::answering([Answer::Accept, Answer::Accept, Answer::items(reject_two)]);
+    let sale = campaign().to(5).through(&gateway).write();
+    let text = std::fs::read_to_string(sale.path("sale.yaml")).expect("a campaign");
+    sale.write("other.yaml", &text.replace("name: sale", "name: other").replace("sale.csv", "other.csv"));
+    sale.write("other.csv", &format!("phone,name\n{},Olena\n", phone(99)));
+    sale.campaign(&["run", "other.yaml", "--yes"]).exits(0);
+    sale.replace("sale.yaml", "recipients:\n", "recipients:\n  exclude: { run: other, state: accepted }\n");
+    sale.run(&[]).exits(3);
+    assert_eq!(states(&sale), "arraa");
+    // Meanwhile the rejected recipients got a message of the other campaign.
+    sale.write("other.csv", &format!("phone,name\n{},Olena\n{},Olena\n", phone(3), phone(4)));
+    sale.campaign(&["run", "other.yaml", "--yes"]).exits(0);
+    let sent = gateway.phones().len();
+    let retried = sale.campaign(&["retry", "sale"]);
+    assert_eq!(gateway.phones().len(), sent, "{}", retried.details());
+    retried.says("2 excluded");
+}
+
+#[test]
 fn retry_skips_recipients_accepted_in_another_run() {
     let (gateway, sale) = sale_with_rejections(vec![Answer::items(reject_two), Answer::items(reject_two)]);
     // A new run sends to the rejected recipients, and both are rejected again.

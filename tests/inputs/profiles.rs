@@ -89,8 +89,14 @@ fn run_above_the_recipient_limit_needs_the_up_to_option() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(30).through(&gateway).profile("limits: { recipients: 20 }").write();
     assert_refused(&sale, &gateway, &["--up-to 30"]);
+    sale.campaign(&["check", "sale.yaml"]).exits(2).says("recipients-limit").says("`--up-to 30`");
+    sale.campaign(&["plan", "sale.yaml"]).exits(2).says("--up-to 30");
+    sale.campaign(&["plan", "sale.yaml", "--up-to", "30"]).exits(0);
     sale.run(&["--yes", "--up-to", "29"]).exits(2);
-    sale.run(&["--up-to", "30"]).exits(0);
+    sale.run(&["--up-to", "30", "--limit", "1"]).exits(0);
+    // A run that has begun needs the option no more.
+    sale.campaign(&["check", "sale.yaml"]).exits(0);
+    sale.run(&[]).exits(0);
     assert_eq!(gateway.phones().len(), 30);
 }
 

@@ -144,10 +144,14 @@ impl WorkspaceCopy {
             output = Some(self.cargo(&[&["test"], kind, &["--", "--exact", test]].concat()));
         }
         let output = output.expect("an output");
-        let is_caught = caught(&output);
-        eprintln!("{}: {}", patch.name, if is_caught { "caught" } else { "not caught" });
         let [printed, errors] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
-        (!is_caught).then(|| format!("{} is not caught by {test}:\n{printed}\n{errors}", patch.name))
+        let result = match errors.contains("error: could not compile") {
+            true => "does not compile",
+            false if caught(&output) => "caught",
+            false => "not caught",
+        };
+        eprintln!("{}: {result}", patch.name);
+        (result != "caught").then(|| format!("{}: {result} ({test})\n{printed}\n{errors}", patch.name))
     }
 
     /// Builds only the program, and runs a story. Returns `None` if the program does not compile.

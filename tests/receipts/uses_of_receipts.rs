@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use serde_json::json;
+use jiff::Timestamp;
+use serde_json::{Value, json};
 
 use super::{Hooked, operations};
-use crate::support::{Answer, Gateway, Process, Results, campaign, until};
+use crate::support::{Answer, Gateway, Process, Results, campaign, phone, rejected, until};
 
 #[test]
 fn message_history_lists_every_receipt_in_order() {
@@ -27,6 +28,26 @@ fn message_history_lists_every_receipt_in_order() {
     assert_eq!((&receipts[0]["source"], &receipts[0]["channel"]), (&json!("webhook"), &json!("sms")));
     assert_eq!(row["state"], "delivered");
     hooked.sale.campaign(&["show", "sale", "--row", "2"]).exits(0).says("receipt: DELIVERED on sms");
+    drop(server);
+}
+
+#[test]
+fn outcome_counts_a_message_whose_retry_is_rejected() {
+    let reject = |operation: &Value| rejected(operation, "No route");
+    let gateway = Gateway::answering_then([Answer::Accept], Answer::items(reject));
+    let hooked = Hooked::write(campaign().to(1).through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&[]).exits(0);
+    assert_eq!(
+        hooked.post(&operations(&gateway)[0], &json!({"status": "UNDELIVERABLE", "type": "sms"}).to_string()),
+        200
+    );
+    hooked.sale.campaign(&["retry", "sale", "--state", "failed", "--yes", "--keep-going"]);
+    assert_eq!(hooked.results().states(), ["rejected"]);
+    hooked.sale.write("bought.csv", &format!("at,phone\n{:.3},+{}\n", Timestamp::now(), phone(2)));
+    let outcome = hooked.sale.campaign(&["outcome", "sale", "--file", "bought.csv", "--at", "at", "--json"]).exits(0);
+    let sent = outcome.json()["sent"][0].clone();
+    assert_eq!((&sent["people"], &sent["bought"]), (&json!(1), &json!(1)), "{sent}");
     drop(server);
 }
 

@@ -216,5 +216,15 @@ fn account_webhook_url_is_printed_but_calls_to_it_are_untrusted() {
     assert_eq!(post(&hooked.address, path, &receipt.to_string()), 200);
     assert_eq!(post(&hooked.address, path, "no json"), 400);
     assert_eq!(hooked.results().states(), ["accepted"]);
+    // An opt-out is reported nowhere else.
+    let reply = |text: &str| {
+        let replies = json!([{ "message": text }]);
+        json!({"id": operations(&gateway)[0]["id"], "status": "REPLIED", "replies": replies}).to_string()
+    };
+    let listed = || hooked.sale.campaign(&["suppress", "list", "--json"]).exits(0).json_list().as_array().map(Vec::len);
+    for (text, number) in [("Thank you!", 0), ("STOP", 1), ("START", 1)] {
+        assert_eq!(post(&hooked.address, path, &reply(text)), 200);
+        assert_eq!(listed(), Some(number), "{text}");
+    }
     drop(server);
 }

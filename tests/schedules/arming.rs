@@ -30,7 +30,7 @@ fn schedule_is_listed_with_its_next_occurrences_until_removed() {
     sale.campaign(&["schedule", "pause", "sale"]).exits(0).says("until it is resumed");
     sale.campaign(&["schedule", "list"]).exits(0).says("next: campaign schedule resume sale");
     assert_eq!((&list_schedules()[0]["state"], &list_schedules()[0]["next"]), (&json!("paused"), &json!(null)));
-    sale.campaign(&["schedule", "resume", "sale", "--json"]).exits(0);
+    sale.campaign(&["schedule", "resume", "sale"]).exits(0).says("is active again; missed").says("  next run   Mon ");
     assert_eq!(list_schedules()[0]["state"], "armed");
     sale.campaign(&["schedule", "pause", "sael"]).exits(2).says("did you mean `sale`?");
     sale.campaign(&["schedule", "remove", "sale"]).exits(0);
@@ -92,6 +92,20 @@ fn changed_campaign_is_reported_and_can_be_reactivated() {
     assert_eq!(read_state(), "armed", "a different rate needs no new confirmation");
     std::fs::remove_file(sale.path("sale.yaml")).unwrap();
     assert_eq!(read_state(), "changed");
+}
+
+#[test]
+fn resumed_schedule_without_further_dates_says_so() {
+    let (gateway, clock) = (Gateway::accepting(), Clock::new());
+    let once = "schedule: { at: 2027-03-10 10:00 }";
+    let sale = campaign().top("timezone: Europe/Kyiv").top(once).through(&gateway).write();
+    let at = |moment: &str, arguments: &[&str]| {
+        let clock_setup = clock.set_to(moment.parse().expect("a moment"));
+        Process::start(sale.command_after(&clock_setup, arguments)).finish().exits(0)
+    };
+    at("2027-03-09T08:00:00Z", &["schedule", "add", "sale.yaml"]);
+    at("2027-03-09T08:00:00Z", &["schedule", "pause", "sale"]);
+    at("2027-03-11T08:00:00Z", &["schedule", "resume", "sale"]).says("is active again, but has no further runs");
 }
 
 #[test]

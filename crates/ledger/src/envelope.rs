@@ -42,7 +42,7 @@ pub struct Intent {
     pub rows: Vec<SentRow>,
     /// The cost of each row on its most expensive channel. Empty if prices are unknown.
     pub costs: Vec<Amount>,
-    /// The bounds to keep, if there are any.
+    /// The bounds within which the envelope must stay, if there are any.
     pub bounds: Option<Arc<Bounds>>,
     /// The deadline for sending, if there is one.
     pub leave_by: Option<Timestamp>,

@@ -6,6 +6,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use roaring::{RoaringBitmap, RoaringTreemap};
 use sha2::Sha256;
 
+use super::suppression::{is_own_end_reason, is_own_source};
 use super::{
     AskedRow, CapQuery, EnvelopeRecord, LedgerFuture, NewNotification, OptOut, OptOutEnd, Ownership, RowChange, Run,
     RunId, SentRow, StateCounts,
@@ -60,6 +61,9 @@ pub trait Forgetting: Send + Sync {
     fn overwrite_remains<'a>(&'a self, purged: &'a [Run]) -> LedgerFuture<'a, ()>;
 }
 
+/// The replacement for a text that a person wrote about a forgotten number.
+const ERASED: &str = "erased";
+
 /// The replacement for the number in texts.
 const FORGOTTEN: &str = "a forgotten number";
 
@@ -113,17 +117,21 @@ impl NumberErasure {
         *answer = self.erase_from_text(answer);
     }
 
-    /// Replaces the number in an opt-out with its hash, and erases it from the texts.
+    /// Replaces the number in an opt-out with its hash, and erases texts that a person wrote.
     pub(crate) fn erase_from_opt_out(self, opt_out: &mut OptOut) {
         let OptOut { who, scope: _, reach: _, reason, source, at: _ } = opt_out;
         *who = self.addressee();
-        (*reason, *source) = (self.erase_from_text(reason).into(), self.erase_from_text(source).into());
+        if !is_own_source(source) {
+            (*reason, *source) = (ERASED.into(), ERASED.into());
+        }
     }
 
-    /// Erases the number from the record of the removal of an opt-out.
+    /// Erases the text of the removal of an opt-out, unless this program wrote it.
     pub(crate) fn erase_from_opt_out_end(self, end: &mut OptOutEnd) {
         let OptOutEnd { at: _, by: _, why } = end;
-        *why = self.erase_from_text(why);
+        if !is_own_end_reason(why) {
+            *why = ERASED.to_owned();
+        }
     }
 
     /// Erases the number from the text of a notification.

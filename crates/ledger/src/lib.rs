@@ -233,7 +233,7 @@ pub trait Ledger:
     /// The matching envelopes of a run, in the order of their numbers.
     fn load_envelopes(&self, run: RunId, filter: EnvelopeFilter) -> LedgerFuture<'_, Vec<EnvelopeRecord>>;
 
-    /// The rows of a run that are never sent, with reasons.
+    /// The skipped and invalid rows of a run, with reasons.
     fn load_excluded_rows(&self, run: RunId) -> LedgerFuture<'_, ExcludedRows>;
 
     /// The numbers that match the filter, forgotten or not.

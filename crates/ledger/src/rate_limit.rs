@@ -70,7 +70,7 @@ impl WaitReason {
     /// The reason as text, to follow "waiting 12 s: ".
     pub fn describe(self) -> &'static str {
         match self {
-            Self::RateLimitUsed => "another process is using the account's rate limit",
+            Self::RateLimitUsed => "the account's rate limit is used up for now",
             Self::GatewayRequested => "the gateway asked `campaign` to wait",
             Self::ClockSetBack => "the clock was set back while campaign was waiting for the rate limit or the gateway",
         }
@@ -277,17 +277,17 @@ fn duration_from_micros(time: i64) -> Duration {
     Duration::from_micros(u64::try_from(time).unwrap_or(0))
 }
 
-/// An account and its rate. Equal names share a rate limit.
+/// A rate limit: that of an account, or of a run that several workers send. Equal names share a limit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Allowance {
-    /// The name of the account.
+    /// The name of the account or the run.
     pub name: Arc<str>,
     /// Operations per second. `None` without a limit.
     pub rate: Option<f64>,
 }
 
 impl Allowance {
-    /// The allowance of an account.
+    /// The allowance with this name.
     pub fn new(name: impl Into<Arc<str>>, rate: Option<f64>) -> Self {
         Self { name: name.into(), rate }
     }

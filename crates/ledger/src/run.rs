@@ -69,7 +69,7 @@ pub struct NewRun {
     pub recipients: u64,
     /// The last row with a recipient.
     pub last_row: Row,
-    /// The rows that are never sent.
+    /// The rows that are skipped or invalid from the start.
     pub excluded: ExcludedRows,
     /// The effect of the suppression list.
     pub suppression: SuppressionPolicy,

@@ -5,7 +5,7 @@
 pub enum StopKind {
     /// A signal with this number arrived.
     Interrupted(u8),
-    /// The ledger could not be written.
+    /// The ledger or the stored inputs of the run could not be read, or the ledger could not be written.
     Ledger,
     /// The results could not be written. This takes precedence over other kinds.
     ResultsUnwritten,

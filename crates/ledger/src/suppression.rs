@@ -170,9 +170,23 @@ pub fn opt_in_source(run: &str, row: Row) -> String {
     format!("{REPLY_PREFIX}{run}{ROW_SEPARATOR}{row}")
 }
 
+/// Whether this program wrote the source and the reason of an opt-out. Otherwise a person wrote them, or they are from
+/// an imported file.
+pub(crate) fn is_own_source(source: &str) -> bool {
+    [REPLY_PREFIX, REJECTION_PREFIX].iter().any(|prefix| source.starts_with(prefix))
+}
+
+/// Whether this program wrote the reason for removing an opt-out.
+pub(crate) fn is_own_end_reason(why: &str) -> bool {
+    why == REPLACED_REASON || why.starts_with("answered ")
+}
+
+/// The prefix of the source of a rejection.
+const REJECTION_PREFIX: &str = "rejected in ";
+
 /// The source of opt-outs that the gateway reported by rejecting messages of a run.
 pub fn rejection_source(run: &str) -> String {
-    format!("rejected in {run}")
+    format!("{REJECTION_PREFIX}{run}")
 }
 
 impl OptOut {

@@ -16,8 +16,9 @@ use campaign_core::finding::{Finding, rules};
 use campaign_engine::check::online::{self, AccountAnswer, Cost, check_account, find_signatures};
 use campaign_engine::check::{
     CountryCount, MadeUpError, MadeUpMessage, MadeUpRecipient, RunStart, TestResult, TestedCampaign,
-    check_abroad_limit, check_includes, check_invalid_rows, check_no_messages, check_promised_receipts, check_replicas,
-    check_timing, collect_notes, list_format_note, run_each_test, run_given_test,
+    check_abroad_limit, check_includes, check_invalid_rows, check_no_messages, check_promised_receipts,
+    check_recipients_limit, check_replicas, check_timing, collect_notes, list_format_note, run_each_test,
+    run_given_test,
 };
 use campaign_engine::report::{ListSource, Listing, ResultsFormat, RowSelection, write_results_file};
 use campaign_gateway::{AskBalance, AskSenders, Balance, FailureCause};
@@ -125,7 +126,11 @@ pub(super) fn check_inputs(inputs: &Inputs, list: Option<&ListSurvey>, start: Ru
             findings.extend(check_no_messages(&list.survey, &inputs.campaign.brief));
             findings.extend(list.format.as_deref().map(|format| list_format_note(&inputs.campaign.recipients, format)));
             findings.extend(list.warnings(inputs, start));
-            findings.extend(profile.and_then(|profile| check_abroad_limit(profile, list.count_abroad(profile))));
+            // A resumed run has passed these limits, perhaps with options that raise them.
+            if let Some(profile) = profile.filter(|_| list.began_at.is_none()) {
+                findings.extend(check_recipients_limit(profile, list.survey.count_planned()));
+                findings.extend(check_abroad_limit(profile, list.count_abroad(profile)));
+            }
             findings.extend(check_includes(&list.includes, &inputs.campaign));
         }
         None => findings.extend(check_timing(&inputs.campaign, profile, None, start)),

@@ -1,4 +1,4 @@
-//! Runs that this process holds in order to reconcile, decide, cancel or erase them, without sending.
+//! Runs that this process holds without sending, to reconcile or cancel them, record decisions, or erase their data.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -199,7 +199,8 @@ impl Launch {
         session.send_prepared(session.prepare_retry(&scope)).await
     }
 
-    /// Previews what a retry would send, without sending or recording anything.
+    /// Previews what a retry would send, without sending it. Asks the gateway about failed messages if necessary, and
+    /// stores its answers.
     ///
     /// # Errors
     /// If the retry would be refused.
@@ -300,8 +301,7 @@ impl Session {
         let first = self.send_prepared(self.prepare_run()).await?;
         let RunOutcome::Ended(mut ended) = first else { return Ok(first) };
         let request = &self.launch.request;
-        let is_partial = request.limit.is_some() || request.rows.is_some();
-        if is_partial || ended.kind.is_some() || !ended.notes.earlier_edition {
+        if request.is_partial() || ended.kind.is_some() || !ended.notes.earlier_edition {
             return Ok(RunOutcome::Ended(ended));
         }
         match self.send_prepared(self.prepare_run()).await {
@@ -441,6 +441,11 @@ impl RunRequest {
             chosen.remove_range(beyond..);
         }
         Ok(chosen)
+    }
+
+    /// Whether only some of the rows are requested.
+    pub(super) fn is_partial(&self) -> bool {
+        self.limit.is_some() || self.rows.is_some()
     }
 
     /// Checks the recipient count against the count in the request and the profile's limit.

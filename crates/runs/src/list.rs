@@ -33,7 +33,7 @@ use campaign_engine::check::{
     Consents, NIGHT, RunStart, Survey, SurveyExclusions, check_campaign_zone_fallback, check_changed_rows,
     check_consent_dates, check_costly_characters, check_differing_duplicates, check_embedded_rows, check_empty_cells,
     check_inverted_zones, check_landlines, check_limits, check_new_countries, check_night, check_opted_out_rows,
-    check_row_anomalies, check_timing, check_unknown_zones, reader_settings, sum_recipients,
+    check_row_anomalies, check_timing, check_unknown_zones, check_unused_consents, reader_settings, sum_recipients,
 };
 use campaign_engine::report::{
     RowPreview, find_unknown_results, format_count, format_thousands, load_spending, preview_rows,
@@ -276,6 +276,7 @@ impl ListSurvey {
         findings.extend(check_changed_rows(&self.survey));
         findings.extend(check_opted_out_rows(&self.survey, &inputs.campaign.brief));
         findings.extend(check_consent_dates(&self.survey, &inputs.campaign));
+        findings.extend(check_unused_consents(&self.survey, &inputs.campaign));
         findings.extend(check_differing_duplicates(&self.survey, &inputs.campaign));
         findings.extend(check_embedded_rows(&self.survey));
         findings.extend(check_landlines(&self.survey));

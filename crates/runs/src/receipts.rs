@@ -21,10 +21,10 @@ use campaign_core::domain::{MessageId, OptOutWords, Receipt, RecipientReply, Rep
 use campaign_engine::delivery::{
     ChainLifetimes, PollCounts, RunOptOuts, SendEnding, Snapshot, StatusPoller, Stop, load_pending,
 };
-use campaign_gateway::{Gateway, WebhookSecrets, WebhookUrls, read_receipts};
+use campaign_gateway::{Gateway, IdentifiedReceipt, WebhookSecrets, WebhookUrls, read_receipts};
 use campaign_ledger::{
-    Allowance, Ledger, LedgerError, NewReceipt, OptIn, OptOut, OptOutReach, OptOutScope, ReceiptOutcome, ReceiptReader,
-    Run, RunFilter, StopKind, opt_in_source, reply_source,
+    AdditionMode, Allowance, Ledger, LedgerError, NewReceipt, OptIn, OptOut, OptOutReach, OptOutScope, ReceiptOutcome,
+    ReceiptReader, Run, RunFilter, StopKind, opt_in_source, reply_source,
 };
 use campaign_manifest::ReceiptMode;
 use campaign_sandbox::{Counts, LocalReceiver, Sandbox};
@@ -165,6 +165,31 @@ impl WebhookReceiver {
             receipts.push(NewReceipt { run: run.key, row, order, receipt: reported.receipt, opt_out, opt_in });
         }
         Ok(if receipts.is_empty() { Err(WebhookRefusal::Contradicting) } else { Ok(receipts) })
+    }
+
+    /// Adds the opt-outs in a webhook to the account's own address to the suppression list.
+    ///
+    /// The status in such a webhook is not trusted, but the gateway reports these replies nowhere else. A false opt-out
+    /// would do less harm than a lost one. Opt-ins are ignored.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read or written.
+    pub async fn record_reported_opt_outs(&self, reported: &[IdentifiedReceipt]) -> Result<(), LedgerError> {
+        let mut opt_outs = Vec::new();
+        for IdentifiedReceipt { id, receipt } in reported.iter().filter(|reported| !reported.receipt.replies.is_empty())
+        {
+            let Some(id) = id.flatten().and_then(MessageId::new) else { continue };
+            let runs = self.ledger.list_runs(RunFilter::with_id(id)).await?;
+            for (run, (row, _)) in runs.iter().filter_map(|run| Some((run, run.find_message(id)?))) {
+                if let Some(RecipientWish::OptOut(opt_out)) = self.find_wish(run, row, receipt).await? {
+                    opt_outs.push(opt_out);
+                }
+            }
+        }
+        if !opt_outs.is_empty() {
+            self.ledger.add_opt_outs(opt_outs.into(), AdditionMode::Add).await?;
+        }
+        Ok(())
     }
 
     /// Stores the receipts of a webhook durably. Returns `None` if they could not be stored; the gateway delivers the

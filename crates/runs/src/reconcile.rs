@@ -11,7 +11,7 @@ use campaign_engine::delivery::{
 use campaign_engine::report::is_owned;
 use campaign_gateway::Gateway;
 use campaign_ledger::{
-    Author, Lease, NewRowEvent, RowChange, RowState, RowUpdate, Run, RunFilter, RunProgress, StopKind,
+    Author, Lease, NewRowEvent, Ownership, RowChange, RowState, RowUpdate, Run, RunFilter, RunProgress, StopKind,
 };
 use campaign_manifest::{CampaignDay, Destination, InDoubtPolicy, ReceiptMode, load_campaign};
 use jiff::Timestamp;
@@ -47,7 +47,7 @@ impl ReconciliationEnd {
 
 impl Session {
     /// Reconciles messages in doubt at the start of a run, and applies the campaign's `on_in_doubt` rule. Returns
-    /// whether the state of any row changed.
+    /// whether the state of any row might have changed.
     pub(super) async fn reconcile_at_start(
         &self,
         run: &Run,
@@ -70,7 +70,8 @@ impl Session {
         let mut has_changes = end.has_changes();
         if self.inputs().campaign.delivery.on_in_doubt == InDoubtPolicy::ResendIfNotFound && self.may_resend(run) {
             let rows = end.doubts.rows.iter().filter(|doubt| doubt.not_found);
-            has_changes |= self.apply_in_doubt_rule(lease, rows, |by| RowChange::SendAgain { by, why: None }).await?;
+            has_changes |=
+                self.apply_in_doubt_rule(run, lease, rows, |by| RowChange::SendAgain { by, why: None }).await?;
         }
         Ok(has_changes)
     }
@@ -133,7 +134,8 @@ impl Session {
         let mut has_changes = end.has_changes();
         if self.inputs().campaign.delivery.on_in_doubt == InDoubtPolicy::AssumeSent && end.interrupted.is_none() {
             let rows = end.doubts.rows.iter();
-            has_changes |= self.apply_in_doubt_rule(lease, rows, |by| RowChange::AssumedSent { by, why: None }).await?;
+            has_changes |=
+                self.apply_in_doubt_rule(run, lease, rows, |by| RowChange::AssumedSent { by, why: None }).await?;
         }
         if has_changes {
             snapshot = Snapshot::load(self.adapters.ledger.as_ref(), run, false).await?;
@@ -196,6 +198,7 @@ impl Session {
     /// whether there were any messages.
     async fn apply_in_doubt_rule(
         &self,
+        run: &Run,
         lease: Lease,
         doubts: impl Iterator<Item = &MessageInDoubt>,
         change: impl Fn(Author) -> RowChange,
@@ -209,8 +212,10 @@ impl Session {
             })
             .collect();
         let has_events = !events.is_empty();
-        self.adapters.ledger.update_rows(lease, RowUpdate::Events(events)).await?;
-        Ok(has_events)
+        match self.adapters.ledger.update_rows(lease, RowUpdate::Events(events)).await? {
+            Ownership::Held => Ok(has_events),
+            Ownership::Lost => Err(Error::Taken { run: run.name() }),
+        }
     }
 
     /// Whether a message that the gateway did not find can be sent again. A second code or call would do harm, and a
@@ -277,7 +282,7 @@ const RATE_SHARE_WHILE_SENDING: f64 = 0.1;
 /// The messages of a run to poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Polling {
-    /// All accepted messages without a final status.
+    /// All accepted and queued messages without a final status.
     Open,
     /// Messages with a failed earlier channel, after the lifetimes of all channels. A failure in the answer is final.
     UnreportedFallbacks,

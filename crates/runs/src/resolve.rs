@@ -10,9 +10,9 @@ use super::{Adapters, DecisionRefusal, Error, HeldRun, ReleasedRun};
 use campaign_content::audience::{decode_table, expand_scientific_notation, is_shortened_number, read_columns};
 use campaign_core::domain::{MessageId, Phone, Row, RowSet};
 use campaign_core::regular_file;
-use campaign_engine::delivery::{MessageInDoubt, MessagesInDoubt, SingleKind};
+use campaign_engine::delivery::{MessageInDoubt, MessagesInDoubt, SingleKind, Snapshot};
 use campaign_ledger::{
-    Author, EnvelopeReader, Ledger, LedgerError, NewRowEvent, RowChange, RowState, RowStates, Run, RunProgress,
+    Author, EnvelopeReader, Ledger, LedgerError, NewRowEvent, RowChange, RowState, Run, RunProgress,
 };
 
 /// The placeholder for an unknown person.
@@ -86,7 +86,7 @@ async fn record_decision(held_run: &HeldRun, resolution: &Resolution) -> Result<
     let doubts =
         MessagesInDoubt::load(held_run.adapters.ledger.as_ref(), &held_run.run, &snapshot.states, &DECIDABLE).await?;
     let named = resolution.rows.resolve(held_run.adapters.ledger.as_ref(), &held_run.run).await?;
-    let events = resolution.build_events(&held_run.run, &doubts.rows, &snapshot.states, named.as_ref())?;
+    let events = resolution.build_events(&held_run.run, &doubts.rows, &snapshot, named.as_ref())?;
     let rows = events.len() as u64;
     held_run.record_events(events).await?;
     Ok(rows)
@@ -98,10 +98,10 @@ impl Resolution {
         &self,
         run: &Run,
         doubts: &[MessageInDoubt],
-        states: &RowStates,
+        snapshot: &Snapshot,
         named: Option<&RoaringBitmap>,
     ) -> Result<Vec<NewRowEvent>, Error> {
-        let state = |row: Row| states.recorded_state(row).unwrap_or(RowState::Planned);
+        let state = |row: Row| snapshot.row_state(row);
         let is_open = |doubt: &&MessageInDoubt| matches!(state(doubt.row), RowState::InDoubt | RowState::Unresolved);
         let chosen: Vec<&MessageInDoubt> = match named {
             // An earlier decision is changed only for named rows.

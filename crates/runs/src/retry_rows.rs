@@ -12,7 +12,9 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::find::{reload_run, require_campaign_file};
-use super::guard::{GuardedNumbers, find_cancelled_recipients, find_capped_numbers, find_sent_rows};
+use super::guard::{
+    GuardedNumbers, find_cancelled_recipients, find_capped_numbers, find_excluded_numbers, find_sent_rows,
+};
 use super::held_run::cancelled_error;
 use super::launch::{
     ConfirmedRetry, Launch, Preparation, RetryScope, RunOutcome, RunRequest, RunToSend, SelectionNotes, Session,
@@ -47,7 +49,7 @@ use campaign_manifest::CampaignDay;
 const INQUIRIES_TIMEOUT: Duration = Duration::from_secs(3_600);
 
 /// A row that can be retried, with its last attempt, phone number and error.
-struct RejectedRow {
+struct RetryCandidate {
     row: Row,
     attempt: Attempt,
     /// The time at which the attempt was recorded.
@@ -62,7 +64,7 @@ struct RejectedRow {
     refused_at_intake: bool,
 }
 
-impl RejectedRow {
+impl RetryCandidate {
     /// Whether the row is in one of these states.
     fn has_state(&self, states: &[RowState]) -> bool {
         states.contains(&self.state) || self.counts_as_rejected() && states.contains(&RowState::Rejected)
@@ -100,7 +102,7 @@ pub struct RetriedError {
 }
 
 /// Counts these rows by state and error.
-fn count_errors(rows: &[RejectedRow]) -> Vec<RetriedError> {
+fn count_errors(rows: &[RetryCandidate]) -> Vec<RetriedError> {
     let mut counts = BTreeMap::new();
     for row in rows {
         *counts.entry((row.state, row.error.trim())).or_default() += 1;
@@ -110,7 +112,7 @@ fn count_errors(rows: &[RejectedRow]) -> Vec<RetriedError> {
 
 /// The rows of a retry, the state of their run, and the number of rows that are not retried.
 struct RetriedRows {
-    rows: Vec<RejectedRow>,
+    rows: Vec<RetryCandidate>,
     snapshot: Snapshot,
     skipped: SkippedRetries,
 }
@@ -135,7 +137,8 @@ pub struct RetryPreview {
     pub samples: Vec<Row>,
 }
 
-/// Previews what a retry of a run's rejected and unsent messages would send now. Nothing is sent, and no lock is taken.
+/// Previews what a retry of a run's rejected and unsent messages would send now. No message is sent, and no lock is taken,
+/// but the gateway's answers about failed messages are stored.
 ///
 /// # Errors
 /// If the retry would be refused by a check of `campaign retry`, or because the profile has an approval rule.
@@ -222,7 +225,7 @@ impl Session {
             scope: scope.clone(),
         });
         if let Some(profile) = self.inputs().destination.remote_profile() {
-            let retried_rows: RoaringBitmap = rows.iter().map(|rejected_row| rejected_row.row.get()).collect();
+            let retried_rows: RoaringBitmap = rows.iter().map(|candidate| candidate.row.get()).collect();
             let rest = match self.consent.shows_proposals() {
                 true => self.survey_rest(&run, |_| Ok(retried_rows.clone())).await.ok(),
                 false => None,
@@ -239,7 +242,7 @@ impl Session {
         let order = RetryOrder {
             rows: rows
                 .iter()
-                .map(|rejected_row| RetriedRow { row: rejected_row.row, envelope: rejected_row.attempt.envelope })
+                .map(|candidate| RetriedRow { row: candidate.row, envelope: candidate.attempt.envelope })
                 .collect(),
             by: Author::Person(self.launch.request.retry_author()),
             random: rand::random(),
@@ -264,16 +267,19 @@ impl Session {
             return Err(RetryRefusal::Changed { run, file, gateway, changes }.into());
         }
         let snapshot = Snapshot::load(ledger, run, false).await?;
-        let rejected_rows =
-            self.find_rejected_rows(run, &snapshot).await?.into_iter().filter(|row| row.matches_errors(&scope.errors));
-        let (rows, other_rows): (Vec<RejectedRow>, Vec<RejectedRow>) =
-            rejected_rows.partition(|row| row.has_state(&scope.states));
+        let candidates = self
+            .find_retry_candidates(run, &snapshot)
+            .await?
+            .into_iter()
+            .filter(|row| row.matches_errors(&scope.errors));
+        let (rows, other_rows): (Vec<RetryCandidate>, Vec<RetryCandidate>) =
+            candidates.partition(|row| row.has_state(&scope.states));
         let mut exclusions = self.find_retry_exclusions(run, runs).await?;
         let (mut skipped, mut sendable) = (SkippedRetries::default(), Vec::new());
-        for rejected_row in rows {
-            match exclusions.find_reason_or_count(rejected_row.row, rejected_row.phone) {
+        for candidate in rows {
+            match exclusions.find_reason_or_count(candidate.row, candidate.phone) {
                 Some(reason) => *skipped.excluded.entry(reason).or_default() += 1,
-                None => sendable.push(rejected_row),
+                None => sendable.push(candidate),
             }
         }
         if let Some(profile) = self.inputs().destination.profile() {
@@ -303,7 +309,7 @@ impl Session {
         let runs = ledger.list_runs(RunFilter::for_campaign(&run.campaign)).await?;
         self.check_retry_allowed(&run, &runs)?;
         let RetriedRows { rows, skipped, .. } = self.select_retried_rows(&run, &runs, scope).await?;
-        let retried_rows: RoaringBitmap = rows.iter().map(|rejected_row| rejected_row.row.get()).collect();
+        let retried_rows: RoaringBitmap = rows.iter().map(|candidate| candidate.row.get()).collect();
         let rest = self.survey_rest(&run, |_| Ok(retried_rows)).await?;
         let priced = self.inputs().destination.profile().filter(|profile| !profile.prices.is_empty());
         let cost = priced.map(|profile| self.compute_rest_cost(profile, &rest));
@@ -327,52 +333,52 @@ impl Session {
         }
     }
 
-    /// Asks the gateway about rows with a fallback channel. Returns the rows that can be retried and a fresh snapshot
-    /// of the run; counts the other rows in `skipped`.
+    /// Asks the gateway about rows with a fallback channel. Returns the rows that can be retried, and the snapshot, which
+    /// is reloaded if the gateway was asked. Counts the other rows in `skipped`.
     async fn keep_retryable_rows(
         &self,
         run: &Run,
         snapshot: Snapshot,
-        rows: Vec<RejectedRow>,
+        rows: Vec<RetryCandidate>,
         skipped: &mut SkippedRetries,
-    ) -> Result<(Vec<RejectedRow>, Snapshot), Error> {
-        let (to_confirm, mut rows): (Vec<RejectedRow>, Vec<RejectedRow>) =
-            rows.into_iter().partition(RejectedRow::needs_reconciliation);
+    ) -> Result<(Vec<RetryCandidate>, Snapshot), Error> {
+        let (to_confirm, mut rows): (Vec<RetryCandidate>, Vec<RetryCandidate>) =
+            rows.into_iter().partition(RetryCandidate::needs_reconciliation);
         let destination = &self.inputs().destination;
         // Rehearsals reach no recipients, and an unconfirmed retry sends nothing, so neither needs the inquiry.
         let sends_messages =
             destination.is_live() && (destination.remote_profile().is_none() || self.consent.can_confirm());
         if to_confirm.is_empty() || !sends_messages {
             rows.extend(to_confirm);
-            rows.sort_by_key(|rejected_row| rejected_row.row);
+            rows.sort_by_key(|candidate| candidate.row);
             return Ok((rows, snapshot));
         }
         let frozen = self.load_frozen(run).await;
         let times = frozen.map(|frozen| ChainLifetimes::from_brief(&frozen.inputs.brief)).unwrap_or_default();
-        let build_message = |rejected_row: &RejectedRow| {
-            let Attempt { envelope, chain, .. } = rejected_row.attempt;
-            let order = snapshot.states.events().find_order(rejected_row.row, envelope);
-            let id = run.message_id(rejected_row.row, order)?;
-            Some(PendingMessage::new(rejected_row.row, order, id, chain, rejected_row.begun_at, &times))
+        let build_message = |candidate: &RetryCandidate| {
+            let Attempt { envelope, chain, .. } = candidate.attempt;
+            let order = snapshot.states.events().find_order(candidate.row, envelope);
+            let id = run.message_id(candidate.row, order)?;
+            Some(PendingMessage::new(candidate.row, order, id, chain, candidate.begun_at, &times))
         };
         let (mut messages, mut inquiries, mut unconfirmed) = (Vec::new(), Vec::new(), Vec::new());
-        for rejected_row in to_confirm {
-            match build_message(&rejected_row) {
+        for candidate in to_confirm {
+            match build_message(&candidate) {
                 Some(message) => {
                     messages.push(message);
-                    inquiries.push(rejected_row);
+                    inquiries.push(candidate);
                 }
                 // Without the message's identifier, the gateway cannot be asked about it.
-                None => unconfirmed.push(rejected_row),
+                None => unconfirmed.push(candidate),
             }
         }
         (self.adapters.observer)(RunEvent::AskingBeforeRetry { rows: messages.len() as u64 });
-        for (rejected_row, status) in inquiries.into_iter().zip(self.ask_before_retry(run, &messages).await?) {
+        for (candidate, status) in inquiries.into_iter().zip(self.ask_before_retry(run, &messages).await?) {
             match status {
-                ConfirmedStatus::Failed => rows.push(rejected_row),
+                ConfirmedStatus::Failed => rows.push(candidate),
                 ConfirmedStatus::Delivered => skipped.delivered += 1,
                 ConfirmedStatus::InProgress => skipped.under_way += 1,
-                ConfirmedStatus::Unknown => unconfirmed.push(rejected_row),
+                ConfirmedStatus::Unknown => unconfirmed.push(candidate),
             }
         }
         // If the ledger was restored, `accept_duplicates` counts all rows, including the unconfirmed rows.
@@ -381,7 +387,7 @@ impl Session {
             rows.append(&mut unconfirmed);
         }
         skipped.unconfirmed = unconfirmed.len() as u64;
-        rows.sort_by_key(|rejected_row| rejected_row.row);
+        rows.sort_by_key(|candidate| candidate.row);
         Ok((rows, Snapshot::load(self.adapters.ledger.as_ref(), run, false).await?))
     }
 
@@ -422,9 +428,9 @@ impl Session {
 
     /// Finds the rows whose last attempt was rejected or failed, or that were not sent according to a person's
     /// decision.
-    async fn find_rejected_rows(&self, run: &Run, snapshot: &Snapshot) -> Result<Vec<RejectedRow>, Error> {
+    async fn find_retry_candidates(&self, run: &Run, snapshot: &Snapshot) -> Result<Vec<RetryCandidate>, Error> {
         let ledger = self.adapters.ledger.as_ref();
-        let mut rejected_rows = BTreeMap::new();
+        let mut candidates = BTreeMap::new();
         let mut envelopes = EnvelopeReader::new(ledger, run.key);
         while let Some(envelope) = envelopes.next_envelope().await? {
             for (sent, outcome) in envelope.iter_rows() {
@@ -444,26 +450,26 @@ impl Session {
                 let events = snapshot.states.events();
                 let refused_at_intake =
                     RunActivity::Finished.judge_row(sent.row, &[attempt], events, &[]).refused_at_intake;
-                let rejected_row =
-                    RejectedRow { row: sent.row, attempt, begun_at, phone, state, status, error, refused_at_intake };
+                let candidate =
+                    RetryCandidate { row: sent.row, attempt, begun_at, phone, state, status, error, refused_at_intake };
                 // A later attempt replaces the earlier one.
-                rejected_rows.insert(sent.row, rejected_row);
+                candidates.insert(sent.row, candidate);
             }
         }
         let mut receipts = ReceiptReader::new(ledger, run.key, run.last_row());
         while let Some(reported) = receipts.next_receipts().await? {
             for (row, receipts) in reported {
-                let Some(rejected_row) = rejected_rows.get_mut(&row) else { continue };
+                let Some(candidate) = candidates.get_mut(&row) else { continue };
                 let conclusion =
-                    RunActivity::Finished.judge_row(row, &[rejected_row.attempt], snapshot.states.events(), &receipts);
-                rejected_row.refused_at_intake = conclusion.refused_at_intake;
+                    RunActivity::Finished.judge_row(row, &[candidate.attempt], snapshot.states.events(), &receipts);
+                candidate.refused_at_intake = conclusion.refused_at_intake;
                 if let Some(last) = conclusion.final_receipt {
-                    rejected_row.status = last.receipt.status.name().to_owned();
-                    rejected_row.error = last.receipt.error.clone().unwrap_or_else(|| rejected_row.status.clone());
+                    candidate.status = last.receipt.status.name().to_owned();
+                    candidate.error = last.receipt.error.clone().unwrap_or_else(|| candidate.status.clone());
                 }
             }
         }
-        Ok(rejected_rows.into_values().collect())
+        Ok(candidates.into_values().collect())
     }
 }
 
@@ -535,6 +541,7 @@ impl Session {
         opted_out |= find_opted_out_numbers(ledger, inputs).await?.numbers;
         let terms = self.sending_terms();
         let number_exclusions = SurveyExclusions {
+            excluded: find_excluded_numbers(Some(ledger), inputs, &self.adapters.observer).await?,
             opted_out,
             capped: find_capped_numbers(Some(ledger), inputs).await?,
             countries: terms.allowed_countries(&inputs.campaign.brief, inputs.destination.profile()),

@@ -106,10 +106,10 @@ impl Session {
         let rows = request.rows.clone();
         let job = SendJob { run: &run, lease, frozen, snapshot: &snapshot, rows, limit, shards: None };
         let mut ending = self.send_rows(sender, job, compiled).await?;
-        let sharing = reload_run(ledger, run.key).await?.sharding;
-        let run = Run { sharding: sharing, ..run };
+        let sharding = reload_run(ledger, run.key).await?.sharding;
+        let run = Run { sharding, ..run };
         self.expire_run(&run, lease, &mut ending).await?;
-        tracing::info!(run = run.name(), stopped = ending.stopped.is_some(), "sent");
+        tracing::info!(run = run.name(), stopped = ending.stopped.is_some(), "sending ended");
         if can_reconcile_at_end(&ending) {
             self.reconcile_at_end(&run, lease, gateway.as_ref(), &mut ending).await?;
         }
@@ -148,8 +148,7 @@ impl Session {
         if stopped == Some(StopKind::Breaker) && !has_rows_left {
             ending.stopped = None;
         }
-        let is_partial = request.limit.is_some() || request.rows.is_some();
-        if ending.stopped.is_none() && is_partial && ending.counts.get(RowState::Planned) > 0 {
+        if ending.stopped.is_none() && request.is_partial() && ending.counts.get(RowState::Planned) > 0 {
             ending.stopped = Some(Stop::new(StopKind::Limit, "all requested rows were processed"));
         }
         Ok(ending)
@@ -300,7 +299,7 @@ impl RunSender<'_> {
         let (destination, SendJob { run, lease, frozen, snapshot, .. }) = (self.destination, job);
         let delivery = destination.limit_delivery(self.terms.delivery);
         let rate = delivery.rate.filter(|_| self.is_paced).and_then(Rate::per_second);
-        let is_proven = run.sharding.as_ref().is_some_and(|sharing| sharing.proven);
+        let is_proven = run.sharding.as_ref().is_some_and(|sharding| sharding.proven);
         SendOptions {
             lease: *lease,
             repeated: snapshot.repeated.clone(),
@@ -317,7 +316,7 @@ impl RunSender<'_> {
             timeout: delivery.timeout,
             limits: breaker_limits(&delivery, destination, self.terms.keep_going),
             proven: is_proven || self.is_retry || snapshot.has_accepted(),
-            first_messages: if destination.is_live() { WARM_UP_TIMEOUT } else { Duration::ZERO },
+            first_messages_timeout: if destination.is_live() { WARM_UP_TIMEOUT } else { Duration::ZERO },
             sharing: job.shards.as_ref().map(|_| self.shared_rate_limit(run, rate)),
             opt_outs: Arc::new(opt_out_rules(run, destination, self.adapters.clock)),
             is_attended: false,
@@ -416,15 +415,14 @@ pub(super) fn sending_rules(
 }
 
 impl Session {
-    /// Skips the remaining rows of an expired run and ends the run.
+    /// Skips the remaining rows of an expired run, and sets the stop in `ending` if rows have expired.
     pub(super) async fn expire_run(&self, run: &Run, lease: Lease, ending: &mut SendEnding) -> Result<(), Error> {
         let (ledger, request) = (self.adapters.ledger.as_ref(), &self.launch.request);
         let Some(until) = self.sending_terms().end_time(&self.inputs().campaign.home_zone(), run.began_at) else {
             return Ok(());
         };
-        let sends_all = request.limit.is_none() && request.rows.is_none();
         let ended_normally = ending.stopped.as_ref().is_none_or(|stop| stop.kind == StopKind::Limit);
-        if ending.expired && ended_normally && (sends_all || (self.adapters.clock)() >= until) {
+        if ending.expired && ended_normally && (!request.is_partial() || (self.adapters.clock)() >= until) {
             let snapshot = Snapshot::load(ledger, run, true).await?;
             let all = |_: &Recipe, _: &RecordRef<'_>| true;
             let count = self.skip_rows(run, lease, &snapshot, EXPIRED, all).await?;

@@ -85,7 +85,7 @@ type EndedWork = (Run, Result<(SendEnding, DrawEnd), Error>);
 struct WorkerState {
     /// The runs that the worker sends.
     sending: HashSet<RunId>,
-    /// The times until which the worker leaves runs to other workers, by run and sharing.
+    /// The times until which the worker leaves runs to other workers, by run and sharding.
     resting: HashMap<(RunId, i64), Instant>,
 }
 
@@ -160,7 +160,7 @@ impl Worker {
         match ended {
             Ok((SendEnding { sent, stopped, .. }, drawn)) => {
                 let has_ledger_failed = stopped.as_ref().is_some_and(|stop| stop.kind == StopKind::Ledger);
-                // The wait applies only to this sharing of the run. If the run is shared again, the worker can join
+                // The wait applies only to this sharding of the run. If the run is sharded again, the worker can join
                 // at once.
                 if drawn != DrawEnd::RunOver {
                     leave_to_others();
@@ -313,7 +313,7 @@ impl ShardSender for RunShardSender<'_> {
     }
 
     fn note_takeover(&self, run: &Run, shards: usize, doubtful: usize) {
-        tracing::info!(run = run.name(), shards, doubtful, "taken over");
+        tracing::info!(run = run.name(), shards, doubtful, "took over shards");
         if doubtful > 0 {
             (self.sender.adapters.observer)(RunEvent::DoubtFromBefore { requests: doubtful });
         }

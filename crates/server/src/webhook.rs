@@ -102,8 +102,8 @@ async fn post_message_receipt(
     }
 }
 
-/// Handles a webhook to the account's own address. The content of the webhook is not trusted; a status request
-/// verifies the content.
+/// Handles a webhook to the account's own address. The status in the webhook is not trusted; a status request verifies
+/// it. Opt-outs in replies are recorded.
 async fn post_account_notice(
     State(state): State<Arc<WebhookState>>,
     Extension(peer): Extension<SocketAddr>,
@@ -127,6 +127,10 @@ async fn post_account_notice(
         Err(response) => return response,
     };
     let Ok(receipts) = read_receipts(&body) else { return state.reject_receipt(WebhookRefusal::Unreadable) };
+    if let Err(error) = state.receiver.record_reported_opt_outs(&receipts).await {
+        tracing::error!("cannot record opt-outs: {error}");
+        return state.respond_not_stored();
+    }
     state.metrics.count_receipt(ReceiptResult::Notice);
     // Hints beyond the capacity are dropped; those messages are polled later anyway.
     let _ = state.hints.try_send(receipts.into_iter().filter_map(|receipt| receipt.id.flatten()).collect());
@@ -222,7 +226,7 @@ fn parse_address(hop: &str) -> Option<IpAddr> {
     with_port.or_else(|| bare.parse().ok()).map(|ip: IpAddr| ip.to_canonical())
 }
 
-/// The maximum number of forged webhooks from one sender that are examined per second, and the maximum burst.
+/// The number of forged webhooks per second, and in a burst, after which a sender gets the status 429 instead of 404.
 const FORGERIES_PER_SECOND: NonZeroU32 = NonZeroU32::new(10).expect("more than zero");
 /// The maximum number of senders that are counted separately; further senders share one counter.
 const MAX_SENDERS: usize = 65_536;
@@ -274,7 +278,7 @@ const MIN_WAIT: Duration = Duration::from_secs(60);
 const MAX_WAIT: Duration = Duration::from_secs(86_400);
 /// The maximum duration of one poll of a run.
 const MAX_POLL_DURATION: Duration = Duration::from_secs(600);
-/// The age at which a run is no longer polled: the lifetime of the longest chain, plus time to reach the gateway.
+/// The age at which a run is no longer polled, even if the lifetime of a channel has not ended.
 const MAX_POLLING_AGE: Duration = Duration::from_secs(365 * 86_400);
 /// The maximum number of runs that are polled, latest first.
 const MAX_RUNS: u32 = 4_096;
@@ -371,7 +375,7 @@ async fn poll_due_runs(adapters: &Adapters, rounds: &mut PollingRounds) -> Resul
         let polled = poll_run(adapters, run, polling, MAX_POLL_DURATION).await;
         rounds.record_poll(run, polling, polled.as_ref().ok());
         match polled {
-            Ok(polled) => tracing::info!(run = run.name(), asked = polled.asked, updated = polled.updated, "asked"),
+            Ok(polled) => tracing::info!(run = run.name(), asked = polled.asked, updated = polled.updated, "polled"),
             Err(error) => log_failure(Err(error)),
         }
     }

@@ -12,7 +12,7 @@ use super::phones::{parse_phone_number, resembles_number};
 use super::reader::Chunk;
 use super::records::{RecordReader, find_quoted_lines};
 use super::{PhoneProblem, columns, list_findings, phone_columns};
-use campaign_core::domain::transliteration::{is_apostrophe, transliterate};
+use campaign_core::domain::transliteration::{is_apostrophe, remove_diacritics, transliterate};
 use campaign_core::domain::variable::is_variable;
 use campaign_core::domain::{ListFormat, Phone, Region};
 use campaign_core::finding::{Finding, Rule, rules};
@@ -146,17 +146,34 @@ pub(super) fn parse_header_number(header: &str, region: Option<Region>) -> Optio
     }
 }
 
-/// Common headers in Ukrainian, Russian and English, and their names in templates.
+/// Common headers in the languages of our users, and their names in templates.
 const KNOWN_HEADERS: [(&str, &[&str]); 17] = [
-    ("first_name", &["ім'я", "імʼя", "ім’я", "имя", "first name", "firstname", "given name"]),
-    ("last_name", &["прізвище", "фамилия", "last name", "lastname", "surname", "family name"]),
+    (
+        "first_name",
+        &[
+            "ім'я",
+            "імʼя",
+            "ім’я",
+            "имя",
+            "first name",
+            "firstname",
+            "given name",
+            "imię",
+            "imie",
+            "vorname",
+            "prénom",
+            "prenom",
+            "prenume",
+        ],
+    ),
+    ("last_name", &["прізвище", "фамилия", "last name", "lastname", "surname", "family name", "nazwisko", "nachname"]),
     ("middle_name", &["по батькові", "отчество", "middle name", "patronymic"]),
     ("full_name", &["піб", "фио", "п.і.б.", "ф.и.о.", "full name"]),
-    ("city", &["місто", "город"]),
+    ("city", &["місто", "город", "miasto", "stadt", "ville", "oraș", "oras"]),
     ("address", &["адреса", "адрес"]),
     ("birthday", &["день народження", "дата народження", "день рождения", "дата рождения", "date of birth"]),
     ("date", &["дата"]),
-    ("amount", &["сума", "сумма", "amount"]),
+    ("amount", &["сума", "сумма", "amount", "kwota", "betrag", "montant", "suma"]),
     ("debt", &["борг", "долг"]),
     ("discount", &["знижка", "скидка"]),
     ("code", &["код", "промокод", "промо-код", "promo code", "promocode"]),
@@ -215,7 +232,7 @@ pub(super) fn suggest_name(header: &str, column: usize, names: &mut TakenNames) 
 /// Converts lower-case text to Latin letters and digits, with words joined by `_`.
 fn to_latin_name(lower: &str) -> String {
     let mut name = String::new();
-    for character in transliterate(lower).chars() {
+    for character in remove_diacritics(&transliterate(lower)).chars() {
         match character {
             letter if letter.is_ascii_alphanumeric() => name.push(letter),
             apostrophe if is_apostrophe(apostrophe) => {}
@@ -405,6 +422,11 @@ mod naming_tests {
             ("Ім'я", "first_name"),
             ("Имя", "first_name"),
             ("First name", "first_name"),
+            ("Imię", "first_name"),
+            ("Prenume", "first_name"),
+            ("Oraș", "city_2"),
+            ("Użytkownik", "uzytkownik"),
+            ("Straße", "strasse"),
             ("plan", "plan"),
             ("Бонусна картка №", "bonusna_kartka"),
             ("Loyalty points (2026)", "loyalty_points_2026"),

@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use super::engine::{is_iso_date, to_iso_date};
 use super::tokens::{TemplateToken, TokenKind, tokenize};
 use campaign_core::domain::NamedTemplate;
 
@@ -32,6 +33,16 @@ pub enum ConditionKind {
         /// Whether the operator is `<`, `<=`, `>` or `>=`, which fails for text.
         is_ordered: bool,
     },
+    /// Orders the cell as text, although the other text is a number or a date, so `9` comes after `100`.
+    IsOrderedText {
+        /// The corrected text of the comparison.
+        corrected: String,
+    },
+    /// Compares the cell with `today` or another date of the form `2026-12-05`, so it needs a cell of the same form.
+    IsDate {
+        /// The text of the comparison in which a cell of any other form is converted to this form.
+        corrected: String,
+    },
 }
 
 /// A column in an expression.
@@ -54,6 +65,11 @@ pub struct ConditionCheck {
     pub kind: ConditionKind,
     /// The byte range in the source.
     pub span: Range<usize>,
+}
+
+/// A text that tests a condition, such as that of `recipients.where`.
+pub fn enclose_condition(condition: &NamedTemplate) -> NamedTemplate {
+    NamedTemplate { name: condition.name.clone(), source: format!("{{% if {} %}}{{% endif %}}", condition.source) }
 }
 
 /// The conditions in a text that test a cell.
@@ -86,8 +102,8 @@ pub fn find_number_comparisons(text: &NamedTemplate) -> Vec<ConditionCheck> {
     find_condition_checks(text).into_iter().filter(is_ordered).collect()
 }
 
-/// The remedy for a name that is compared with a number. `corrected` is the correct comparison.
-pub fn suggest_number_comparison(name: &str, corrected: &str) -> String {
+/// The remedy for a cell whose comparison needs a conversion. `corrected` is the correct comparison.
+pub fn suggest_conversion(name: &str, corrected: &str) -> String {
     format!("write `{corrected}`, or `{name} != '' and {corrected}` if some cells are empty")
 }
 
@@ -121,6 +137,14 @@ impl ParsedValue {
             _ => None,
         }
     }
+}
+
+/// Whether a text is a number without leading zeros. A code such as `0042` can be ordered as text.
+fn is_plain_number(text: &str) -> bool {
+    let digits = text.trim().trim_start_matches('-');
+    let (whole, fraction) = digits.split_once(['.', ',']).unwrap_or((digits, "0"));
+    let are_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    are_digits(whole) && are_digits(fraction) && (whole == "0" || !whole.starts_with('0'))
 }
 
 /// An operator between two values, with its binding powers on the left and on the right.
@@ -449,7 +473,35 @@ impl<'t, 's> ExpressionParser<'t, 's> {
     fn check_comparison(&mut self, left: &ParsedValue, symbol: &str, right: &ParsedValue, span: &Range<usize>) {
         let is_ordered = !matches!(symbol, "==" | "!=");
         for (cell, other) in [(left, right), (right, left)] {
+            let correct = |cell_source: String, other_source: &str| match cell.span == left.span {
+                true => format!("{cell_source} {symbol} {other_source}"),
+                false => format!("{other_source} {symbol} {cell_source}"),
+            };
+            let as_date = || format!("{} | date(format=\"%Y-%m-%d\")", &self.source[cell.span.clone()]);
+            let other_source = &self.source[other.span.clone()];
             let kind = match (&cell.kind, &other.kind) {
+                (ValueKind::Cell(_) | ValueKind::CellText(_), ValueKind::Cell(ColumnName::Variable(name)))
+                    if name == "today" =>
+                {
+                    ConditionKind::IsDate { corrected: correct(as_date(), other_source) }
+                }
+                (ValueKind::Cell(_) | ValueKind::CellText(_), ValueKind::Text(text)) if is_ordered => {
+                    match to_iso_date(text) {
+                        Some(_) if is_iso_date(text) => {
+                            ConditionKind::IsDate { corrected: correct(as_date(), other_source) }
+                        }
+                        Some(date) => {
+                            ConditionKind::IsOrderedText { corrected: correct(as_date(), &format!("\"{date}\"")) }
+                        }
+                        None if is_plain_number(text) => {
+                            let number = text.trim().replace(',', ".");
+                            let filter = if number.contains('.') { "float" } else { "int" };
+                            let cell_source = format!("{} | {filter}", &self.source[cell.span.clone()]);
+                            ConditionKind::IsOrderedText { corrected: correct(cell_source, &number) }
+                        }
+                        None => continue,
+                    }
+                }
                 (ValueKind::Cell(_), ValueKind::Text(text)) if !is_ordered => ConditionKind::IsText(text.clone()),
                 (_, ValueKind::Bool(word)) if !is_ordered => ConditionKind::IsBool(*word),
                 (_, ValueKind::Number) => {
@@ -597,6 +649,26 @@ mod tests {
         for condition in ["vip != false", "vip | lower != false", "not vip in [false]", "false == recipient['vip']"] {
             let kinds: Vec<_> = list_check_kinds(&format!("{{{{ 'x' if {condition} else 'y' }}}}"));
             assert!(matches!(kinds.as_slice(), [(_, ConditionKind::IsBool(false))]), "{condition}: {kinds:?}");
+        }
+    }
+
+    #[test]
+    fn ordered_comparison_of_text_is_found_with_its_conversion() {
+        let ordered = |corrected: &str| ConditionKind::IsOrderedText { corrected: corrected.to_owned() };
+        let date = |corrected: &str| ConditionKind::IsDate { corrected: corrected.to_owned() };
+        for (condition, kind) in [
+            ("pts > '100'", ordered("pts | int > 100")),
+            ("'9,5' <= pts", ordered("9.5 <= pts | float")),
+            ("day >= '01.12.2026'", ordered("day | date(format=\"%Y-%m-%d\") >= \"2026-12-01\"")),
+            ("day > '2026-12-01'", date("day | date(format=\"%Y-%m-%d\") > '2026-12-01'")),
+            ("day == today", date("day | date(format=\"%Y-%m-%d\") == today")),
+            ("today < recipient['Day']", date("today < recipient['Day'] | date(format=\"%Y-%m-%d\")")),
+        ] {
+            let kinds: Vec<_> = list_check_kinds(&format!("{{% if {condition} %}}{{% endif %}}"));
+            assert_eq!(kinds.into_iter().map(|(_, kind)| kind).collect::<Vec<_>>(), [kind], "{condition}");
+        }
+        for fine in ["code > '0100'", "name < 'M'", "pts | int > 100", "day | date(format=\"%Y-%m-%d\") > today"] {
+            assert_eq!(list_check_kinds(&format!("{{% if {fine} %}}{{% endif %}}")), [], "{fine}");
         }
     }
 

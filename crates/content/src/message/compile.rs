@@ -335,6 +335,8 @@ mod tests {
             ),
             ("{{{ code }}}", "remove the third brace: write `{{ code }}`"),
             ("Hi {{{ recipient[\"Last name\"] }}}!", "remove the third brace: write `{{ recipient[\"Last name\"] }}`"),
+            ("{% if Місто == 'Київ' %}x{% endif %}", "for other headers, write `recipient[\"Місто\"]`"),
+            ("{% if Ім'я = 'Олена' %}x{% endif %}", "for other headers, write `recipient[\"Ім'я\"]`"),
             ("{{ №1 }}", "`№` is not allowed in a tag; use Latin letters"),
             ("{% fi code %}", "unknown tag `fi`; did you mean `if`?"),
             ("{% code %}", "unknown tag `code`; to print a value, write it between `{{` and `}}`"),

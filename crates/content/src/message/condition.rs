@@ -5,9 +5,7 @@ use std::borrow::Cow;
 use tera::Context;
 
 use super::TextProblem;
-use super::comparisons::{
-    ColumnName, ConditionCheck, ConditionKind, find_checks_in_condition, suggest_number_comparison,
-};
+use super::comparisons::{ColumnName, ConditionCheck, ConditionKind, find_checks_in_condition, suggest_conversion};
 use super::compile::{Compilation, shared_context};
 use super::library::template_key;
 use super::names::{NameMeaning, NameScope, TemplateNames};
@@ -88,6 +86,11 @@ impl Condition {
         RowFilter { condition: self, context: self.context.clone(), buffer: Vec::new() }
     }
 
+    /// The column that an expression names, if the condition uses it.
+    pub fn find_named_column(&self, column: &ColumnName) -> Option<usize> {
+        self.cells.find_column(column)
+    }
+
     /// The columns that the condition uses.
     pub fn columns(&self) -> impl Iterator<Item = usize> {
         self.cells.columns()
@@ -150,7 +153,12 @@ fn find_type_mistakes(condition: &NamedTemplate, names: &TemplateNames, failed_t
     };
     let problem = |ConditionCheck { name, kind, span, .. }: ConditionCheck| {
         let (message, help) = match kind {
-            ConditionKind::IsText(_) => return None,
+            // Whether the cells of the list have the form of the date is checked with the list.
+            ConditionKind::IsText(_) | ConditionKind::IsDate { .. } => return None,
+            ConditionKind::IsOrderedText { corrected } => (
+                format!("`{name}` is ordered as text, in which `9` comes after `100`"),
+                suggest_conversion(&name, &corrected),
+            ),
             ConditionKind::IsTruthy => (
                 format!("`{name}` is text, not a condition"),
                 format!(
@@ -162,10 +170,9 @@ fn find_type_mistakes(condition: &NamedTemplate, names: &TemplateNames, failed_t
                 format!("`{name}` is never `{word}`, because cells contain text"),
                 format!("write `{name} == \"{word}\"`, with the value exactly as in the list"),
             ),
-            ConditionKind::IsNumber { corrected, .. } => (
-                format!("`{name}` is text but is compared with a number"),
-                suggest_number_comparison(&name, &corrected),
-            ),
+            ConditionKind::IsNumber { corrected, .. } => {
+                (format!("`{name}` is text but is compared with a number"), suggest_conversion(&name, &corrected))
+            }
         };
         let span = slips.original_offset(span.start)..slips.original_offset(span.end);
         Some(TextProblem::new(&condition.name, &condition.source, span, &rules::CONDITION, message).with_help(help))
@@ -180,7 +187,7 @@ fn reword_without_braces(problem: TextProblem) -> TextProblem {
     }
     let message = problem.message.replace("; expected `}}`", "");
     let help = match problem.help {
-        Some(help) if help.contains("close the tag with") => {
+        Some(_) if message != problem.message => {
             Some("use `==` to compare values, and join conditions with `and` or `or`".to_owned())
         }
         help => help,

@@ -275,6 +275,23 @@ pub(super) const NO_DATE: &str = "No date: ";
 /// The spellings of dates in cells.
 const DATE_FORMATS: [&str; 3] = ["%Y-%m-%d", "%d.%m.%Y", "%Y/%m/%d"];
 
+/// The date in a cell, without a time.
+fn parse_day(text: &str) -> Option<Date> {
+    let date = DATE_FORMATS.into_iter().find_map(|format| Date::strptime(format, text).ok());
+    // A two-digit year would be read as a year of the first century, so years before 1000 are rejected.
+    date.filter(|date| date.year() >= 1000)
+}
+
+/// A date in any form that `date` reads, in the form `2026-12-05`. `None` for other texts.
+pub fn to_iso_date(text: &str) -> Option<String> {
+    Some(parse_day(text.trim())?.to_string())
+}
+
+/// Whether a text is a date in the form `2026-12-05`, in which dates can be compared as text.
+pub(super) fn is_iso_date(text: &str) -> bool {
+    to_iso_date(text).is_some_and(|date| date == text.trim())
+}
+
 /// The language that the filter call names, or else the language of the campaign.
 fn choose_language(kwargs: &Kwargs, state: &State) -> TeraResult<Language> {
     let named: Option<&str> = kwargs.get("language")?;
@@ -389,9 +406,7 @@ pub(super) fn format_date(value: &Value, kwargs: Kwargs, state: &State) -> TeraR
     }
     let is_time = time.is_empty()
         || time.contains(':') && time.chars().all(|c| c.is_ascii_digit() || matches!(c, ':' | '.' | '+' | '-' | 'Z'));
-    let parsed = DATE_FORMATS.into_iter().find_map(|format| Date::strptime(format, day).ok());
-    // A two-digit year would be read as a year of the first century, so years before 1000 are rejected.
-    let date = parsed.filter(|date| is_time && date.year() >= 1000).ok_or_else(|| invalid("letters"))?;
+    let date = parse_day(day).filter(|_| is_time).ok_or_else(|| invalid("letters"))?;
     let format: Option<&str> = kwargs.get("format")?;
     match format {
         // Otherwise every recipient would read `DD.MM.YYYY` in the message.

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use tera::ErrorKind;
 
-use super::engine::{MAX_BYTES, NO_AMOUNT, NO_DATE, OWN_MESSAGES};
+use super::engine::{MAX_BYTES, NO_AMOUNT, NO_DATE, OWN_MESSAGES, to_iso_date};
 use super::tokens::{TemplateToken, TokenKind};
 use place::{FailurePlace, FailureSubject};
 
@@ -287,6 +287,17 @@ impl<'s> FailurePlace<'s> {
                 "use `~` to join text, or `| int` to convert cells to numbers",
             );
         };
+        let (left_source, right_source) = (left.source_text(), right.source_text());
+        let is_quoted = |source: &str| source.starts_with(['"', '\'']);
+        if [left_source, right_source].contains(&"today") {
+            return RenderFailure::new("`+` adds numbers, but `today` is a date", NO_CALCULATION_WITH_DATES);
+        }
+        if is_quoted(left_source) || is_quoted(right_source) {
+            return RenderFailure::new(
+                "`+` adds numbers, but does not join text",
+                format!("write `{left_source} ~ {right_source}` to join text"),
+            );
+        }
         let text = if is_number_type(left_kind) { &right } else { &left };
         let text_kind = if is_number_type(left_kind) { right_kind } else { left_kind };
         let numeric_source = |side: &FailurePlace<'_>, kind: &str, other: &str| match is_number_type(kind) {
@@ -300,11 +311,7 @@ impl<'s> FailurePlace<'s> {
         );
         RenderFailure::new(
             format!("`+` adds numbers, but {} is {}", text.find_subject().title, describe_type(text_kind)),
-            format!(
-                "write `{added}` to add numbers, or `{} ~ {}` to join text",
-                left.source_text(),
-                right.source_text()
-            ),
+            format!("write `{added}` to add numbers, or `{left_source} ~ {right_source}` to join text"),
         )
     }
 
@@ -420,6 +427,10 @@ impl<'s> FailurePlace<'s> {
     }
 }
 
+/// The remedy for a calculation with a date.
+const NO_CALCULATION_WITH_DATES: &str =
+    "templates cannot calculate with dates; put the date that you need in a column of the list or in `vars`";
+
 impl FailurePlace<'_> {
     /// Explains why `int` or `float` cannot read a cell, without quoting the cell.
     fn explain_number(&self, message: &str) -> RenderFailure {
@@ -437,6 +448,9 @@ impl FailurePlace<'_> {
                         between `{{% if {source} %}}` and `{{% endif %}}`"
                 ),
             ),
+            _ if to_iso_date(text).is_some() => {
+                RenderFailure::new(format!("{title} is a date, not a number"), NO_CALCULATION_WITH_DATES)
+            }
             _ if is_plain && filter == "int" => self.explain_fraction(),
             _ if is_grouped => RenderFailure::new(
                 format!("{title} contains a number with a comma or spaces"),

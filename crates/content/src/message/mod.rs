@@ -36,13 +36,13 @@ use campaign_core::domain::NamedTemplate;
 use campaign_core::finding::Rule;
 
 pub use comparisons::{
-    ColumnName, ConditionCheck, ConditionKind, find_condition_checks, find_number_comparisons,
-    suggest_number_comparison,
+    ColumnName, ConditionCheck, ConditionKind, enclose_condition, find_condition_checks, find_number_comparisons,
+    suggest_conversion,
 };
 pub use compile::{compile_messages, render_constant};
 pub use condition::{Condition, RowFilter, compile_condition};
 pub use empty_cells::{EmptyCellFinder, EmptyCellPlace, EmptyCellUse, find_defined_names};
-pub use engine::{FILTERS, filter_arguments};
+pub use engine::{FILTERS, filter_arguments, to_iso_date};
 pub use inspection::{
     FilterCall, Mentions, constant_parts, find_filter_calls, find_looped_names, find_mentions, mask_tags,
 };

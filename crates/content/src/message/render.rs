@@ -9,6 +9,7 @@ use tera::value::Key;
 use tera::{Context, Error, Tera, Value};
 
 use super::TextProblem;
+use super::comparisons::ColumnName;
 use super::engine::{CappedWriter, MAX_BYTES, reset_steps};
 use super::failure::{RenderFailure, explain_failure};
 use super::library::{MeteredTexts, error_place};
@@ -225,6 +226,11 @@ impl CompiledMessages {
         self.cells.by_name.iter().find(|(_, known)| *known == name).map(|(column, _)| *column)
     }
 
+    /// The column that an expression names, if a text uses it.
+    pub fn find_named_column(&self, column: &ColumnName) -> Option<usize> {
+        self.cells.find_column(column)
+    }
+
     /// The names and sources of the texts that were loaded for `include` and `extends`, sorted by name.
     pub fn includes(&self) -> &[(String, String)] {
         &self.includes
@@ -342,6 +348,19 @@ impl TemplateCells {
                 .map(|(header, column)| (column, header))
                 .collect(),
             row: needs.row,
+        }
+    }
+
+    /// The column that an expression names, if it is needed.
+    pub(super) fn find_column(&self, column: &ColumnName) -> Option<usize> {
+        match column {
+            ColumnName::Variable(name) => {
+                self.by_name.iter().find(|(_, known)| known == name).map(|(column, _)| *column)
+            }
+            ColumnName::Header(header) => {
+                let header = Key::from(header.clone());
+                self.by_header.iter().find(|(_, known)| *known == header).map(|(column, _)| *column)
+            }
         }
     }
 

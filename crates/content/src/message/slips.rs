@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use super::names::{NameScope, TemplateNames};
-use super::syntax_errors::TAGS;
+use super::syntax_errors::{TAGS, column_reference};
 use campaign_core::domain::variable::is_variable;
 
 /// Cyrillic letters that look like Latin letters, in the order of [`LATIN`].
@@ -372,10 +372,9 @@ impl<'s> SlipFinder<'s> {
             ("=", Some(left), Some(right)) if [left, right].iter().all(|side| side.kind != PieceKind::Sign) => {
                 let right =
                     self.source_of(right).replace(['“', '”', '„', '«', '»'], "\"").replace(['‘', '’', '‚'], "'");
-                (
-                    "`=` is not a comparison operator".to_owned(),
-                    format!("write `==`, as in `{} == {right}`", self.source_of(left)),
-                )
+                let left = self.source_of(left);
+                let left = column_reference(left).unwrap_or_else(|| left.to_owned());
+                ("`=` is not a comparison operator".to_owned(), format!("write `==`, as in `{left} == {right}`"))
             }
             ("=", ..) => ("`=` is not a comparison operator".to_owned(), "write `==`".to_owned()),
             _ => (format!("`{source}` is not an operator"), format!("write `{replacement}`")),

@@ -6,6 +6,8 @@ use tera::{ErrorKind, ReportError};
 
 use super::names::TemplateNames;
 use super::tokens::{TokenKind, tokenize};
+use campaign_core::domain::transliteration::is_apostrophe;
+use campaign_core::domain::variable::is_variable;
 use campaign_core::finding::did_you_mean;
 
 /// The tags that a text can use.
@@ -33,6 +35,15 @@ pub(super) const TAGS: [&str; 19] = [
 
 const UNEXPECTED_END: &str = "Unexpected end of input";
 
+/// How a template names the column whose header begins a text, such as `recipient["Місто"]`. `None` if the text does
+/// not begin with a word that needs this form.
+pub(super) fn column_reference(text: &str) -> Option<String> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_' || is_apostrophe(c);
+    let header = text.split(|c| !is_word(c)).next().unwrap_or_default().trim_end_matches(is_apostrophe);
+    let needs_quotes = header.chars().any(|c| c.is_alphabetic() && !c.is_ascii());
+    needs_quotes.then(|| format!("recipient[\"{header}\"]"))
+}
+
 /// The explanation of a tera syntax error, and its remedy.
 pub(super) fn explain_syntax(report: &ReportError, source: &str, names: &TemplateNames) -> (String, Option<String>) {
     let span = &report.span().range;
@@ -57,11 +68,12 @@ pub(super) fn explain_syntax(report: &ReportError, source: &str, names: &Templat
         }
         "Unexpected character" => {
             let character = source.get(span.start..).and_then(|rest| rest.chars().next()).unwrap_or(' ');
+            let header = source.get(span.start..).and_then(column_reference).unwrap_or("recipient[\"Header\"]".into());
             let help = match character {
-                '“' | '”' | '„' | '«' | '»' | '‘' | '’' => "use straight quotes, `\"` or `'`",
-                _ => "use Latin letters, digits and `_` in names; for other headers, write `recipient[\"Header\"]`",
+                '“' | '”' | '„' | '«' | '»' | '‘' | '’' => "use straight quotes, `\"` or `'`".to_owned(),
+                _ => format!("use Latin letters, digits and `_` in names; for other headers, write `{header}`"),
             };
-            (format!("`{character}` is not allowed in a tag"), braces_help.or_else(|| Some(help.into())))
+            (format!("`{character}` is not allowed in a tag"), braces_help.or(Some(help)))
         }
         "Unknown tag" => {
             let help = match did_you_mean(offending, TAGS) {
@@ -77,7 +89,7 @@ pub(super) fn explain_syntax(report: &ReportError, source: &str, names: &Templat
                 let is_argument =
                     source.get(..span.start).unwrap_or("").trim_end().ends_with('(') && expected == "a name";
                 let help = match expected.trim_matches('`') {
-                    "}}" => Some("close the tag with `}}`, as in `{{ first_name }}`".to_owned()),
+                    "}}" => Some(help_for_extra_word(source, span, offending)),
                     "%}" => Some("close the tag with `%}`, as in `{% endif %}`".to_owned()),
                     _ => is_argument.then(|| "name the arguments, as in `default(value=\"friend\")`".to_owned()),
                 };
@@ -111,6 +123,25 @@ fn enclosing_tag<'s>(source: &'s str, span: &Range<usize>) -> Option<&'s str> {
     let start = source.get(..span.start)?.rfind("{{")? + 2;
     let end = start + source[start..].find("}}")?;
     Some(source[start..end].trim_matches('-').trim())
+}
+
+/// The remedy for a word at which a tag should have ended.
+fn help_for_extra_word(source: &str, span: &Range<usize>, offending: &str) -> String {
+    let Some(inner) = enclosing_tag(source, span) else {
+        return "close the tag with `}}`, as in `{{ first_name }}`".to_owned();
+    };
+    let words: Vec<&str> = inner.split_whitespace().collect();
+    let are_plain = words.iter().all(|word| is_variable(word));
+    match words.first() {
+        Some(&keyword @ ("if" | "elif" | "for" | "set" | "include")) => {
+            format!("write `{{% {keyword} … %}}`: only values are written between `{{{{` and `}}}}`")
+        }
+        _ if are_plain => format!("write `{{{{ {} }}}}`, because names contain no spaces", words.join("_")),
+        _ if offending == ":" && inner.contains("default") => {
+            "write the value in parentheses, as in `default(value=\"friend\", boolean=true)`".to_owned()
+        }
+        _ => format!("remove `{offending}` from the tag, or write it after `}}}}`"),
+    }
 }
 
 /// The remedy for a tag that begins with three braces, as in other template languages.

@@ -209,6 +209,18 @@ pub fn transliterate(text: &str) -> String {
     latin
 }
 
+/// Replaces Latin letters with diacritics by plain letters: `oraș` becomes `oras`.
+pub fn remove_diacritics(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\u{c0}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}' if c.is_alphabetic() => plain.push_str(any_ascii_char(c)),
+            _ => plain.push(c),
+        }
+    }
+    plain
+}
+
 /// Whether a character is a letter, an apostrophe, or a combining mark.
 fn is_word_character(c: char) -> bool {
     c.is_alphabetic() || is_apostrophe(c) || matches!(c, '\u{300}'..='\u{36f}')

@@ -14,12 +14,29 @@ const MAX_CHARACTERS: usize = 400;
 /// The minimum number of digits of a phone number.
 const MIN_PHONE_DIGITS: usize = 9;
 
-/// The name that `typed` was probably meant to be, if one is similar enough.
+/// Prefixes of words that mean the opposite.
+const NEGATIONS: [&str; 5] = ["not", "non", "no", "un", "не"];
+
+/// Whether one of two words in lower case is the other with a negation, as `undelivered` is `delivered`.
+fn are_opposites(one: &str, other: &str) -> bool {
+    let is_negated = |word: &str| NEGATIONS.into_iter().any(|negation| word.starts_with(negation));
+    let negates = |longer: &str, shorter: &str| {
+        let rests = NEGATIONS.into_iter().filter_map(|negation| longer.strip_prefix(negation));
+        !is_negated(shorter)
+            && rests
+                .map(|rest| rest.trim_start_matches([' ', '_', '-']))
+                .any(|rest| rest.len() > 2 && strsim::damerau_levenshtein(rest, shorter) <= shorter.chars().count() / 4)
+    };
+    negates(one, other) || negates(other, one)
+}
+
+/// The name that `typed` was probably meant to be, if one is similar enough. Never a name that means the opposite.
 pub fn did_you_mean<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = typed.to_lowercase();
     // One edit is allowed for every three letters, and at least one.
     names
         .into_iter()
+        .filter(|name| !are_opposites(&lower, &name.to_lowercase()))
         .map(|name| (strsim::damerau_levenshtein(&lower, &name.to_lowercase()), name))
         .filter(|&(distance, name)| distance <= (name.chars().count().max(typed.chars().count()) / 3).max(1))
         .min_by_key(|&(distance, _)| distance)
@@ -197,6 +214,11 @@ mod tests {
         assert_eq!(did_you_mean("signatur", names), Some("signature"));
         assert_eq!(did_you_mean("Mesage", names), Some("message"));
         assert_eq!(did_you_mean("hook", names), None);
+        let states = ["delivered", "read", "undelivered"];
+        assert_eq!(did_you_mean("not delivered", states), Some("undelivered"));
+        assert_eq!(did_you_mean("not_delivered", ["delivered"]), None);
+        assert_eq!(did_you_mean("unread", states), None);
+        assert_eq!(did_you_mean("untill", ["until"]), Some("until"));
     }
 
     #[test]

@@ -13,9 +13,10 @@ use campaign_core::domain::{
 };
 use campaign_core::finding::{Finding, Rule, SourceLocation, join_names, rules};
 use campaign_ledger::{COUNTRY, RowState};
-use campaign_manifest::{Campaign, CampaignTest, ExpectedText, Profile, TestSubject};
+use campaign_manifest::{Campaign, CampaignTest, DuplicatePolicy, ExpectedText, Profile};
 use jiff::Timestamp;
 use jiff::civil::DateTime;
+use roaring::RoaringTreemap;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::compiled_campaign::{CompiledCampaign, Composer, Recipe};
@@ -195,6 +196,8 @@ pub fn run_each_test<R: Read>(
     let mut composer = recipe.composer();
     let (seed, mut chunk) = (hash_name(&test.name), Chunk::new());
     let mut chosen: BTreeMap<(u64, u32), Vec<TestFailure>> = BTreeMap::new();
+    let mut seen_numbers = RoaringTreemap::new();
+    let allows_duplicates = tested.campaign.brief.duplicates == DuplicatePolicy::Allow;
     loop {
         match reader.read_chunk(&mut chunk) {
             Ok(true) => {}
@@ -202,14 +205,26 @@ pub fn run_each_test<R: Read>(
             Err(finding) => return tested.result(test, TestOutcome::NotRun, vec![*finding]),
         }
         for record in chunk.iter() {
+            // A row gets no message if an earlier row with the same number gets one.
+            if !allows_duplicates
+                && let Some(phone) = recipe.parse_phone(record)
+                && composer.selects(record).is_ok_and(|selects| selects)
+                && !seen_numbers.insert(phone.to_u64())
+            {
+                continue;
+            }
             let key = (hash_row(seed, record.row.get()), record.row.get());
             let is_full = chosen.len() == count;
             if is_full && chosen.last_key_value().is_some_and(|(last, _)| key > *last) {
                 continue;
             }
             let failures = with_fate(tested, test, &mut composer, record, zone, |fate, arm| {
-                arm.filter(|_| !matches!(fate, RecipientFate::Invalid(_)))
-                    .map(|_| judge_fate(tested, test, &fate, false))
+                let is_chosen = match fate {
+                    RecipientFate::Invalid(_) => false,
+                    RecipientFate::Skipped(reason) => arm.is_some() && reason != HOLDOUT,
+                    _ => arm.is_some(),
+                };
+                is_chosen.then(|| judge_fate(tested, test, &fate, false))
             });
             let Some(failures) = failures else { continue };
             if is_full {
@@ -371,11 +386,7 @@ fn with_fate<T>(
     }
     let fate = match test.at.and_then(|at| decide_by_time(tested, at, phone, zone_cell)) {
         Some(fate) => fate,
-        None if tested.campaign.brief.variant_allocation().is_held_out(phone)
-            && matches!(test.subject, TestSubject::Given(_)) =>
-        {
-            RecipientFate::Skipped(HOLDOUT)
-        }
+        None if tested.campaign.brief.variant_allocation().is_held_out(phone) => RecipientFate::Skipped(HOLDOUT),
         None => {
             let content = composed.message.content();
             let sms_parts = count_sms_parts(composed.message);

@@ -16,8 +16,9 @@ use campaign_content::audience::{
     ValidNumber, trim_cell,
 };
 use campaign_content::message::{
-    BranchFinder, CompiledMessages, Condition, EmptyCellFinder, FilledMessage, LookupTable, Marker, RenderError,
-    Renderer, RowFilter, TemplateNames, TextProblem, compile_condition, compile_messages, load_tables, render_constant,
+    BranchFinder, ColumnName, CompiledMessages, Condition, EmptyCellFinder, FilledMessage, LookupTable, Marker,
+    RenderError, Renderer, RowFilter, TemplateNames, TextProblem, compile_condition, compile_messages, load_tables,
+    render_constant,
 };
 use campaign_core::domain::{MessageContent, NamedTemplate, Phone, Region, TextSource, VariantAllocation};
 use campaign_core::finding::{Finding, rules as finding_rules};
@@ -414,6 +415,12 @@ impl Recipe {
         self.arms.iter().find_map(|messages| messages.find_column(name))
     }
 
+    /// The index of the column that an expression in a text or in the `where` condition names.
+    pub(super) fn find_named_column(&self, column: &ColumnName) -> Option<usize> {
+        let in_texts = self.arms.iter().find_map(|messages| messages.find_named_column(column));
+        in_texts.or_else(|| self.condition.as_ref()?.find_named_column(column))
+    }
+
     /// The columns that texts use.
     pub(super) fn text_columns(&self) -> BTreeSet<usize> {
         self.arms.iter().flat_map(CompiledMessages::used_columns).collect()
@@ -438,6 +445,20 @@ impl Recipe {
 }
 
 impl Composer<'_> {
+    /// Whether the `where` condition selects a record.
+    ///
+    /// # Errors
+    /// If the condition fails for the record.
+    pub(super) fn selects(&mut self, record: RecordRef<'_>) -> Result<bool, ComposeFailure> {
+        let recipe = self.recipe;
+        match &mut self.filter {
+            Some(filter) => filter
+                .matches(record.row, |column| recipe.cell_text(record.fields, column))
+                .map_err(|error| recipe.compose_failure(error)),
+            None => Ok(true),
+        }
+    }
+
     /// Composes the message for a record.
     ///
     /// # Errors
@@ -446,9 +467,7 @@ impl Composer<'_> {
     pub fn compose(&mut self, record: RecordRef<'_>) -> Result<ComposedMessage<'_>, ComposeFailure> {
         let recipe = self.recipe;
         let cell = |column| recipe.cell_text(record.fields, column);
-        if let Some(filter) = &mut self.filter
-            && !filter.matches(record.row, cell).map_err(|error| recipe.compose_failure(error))?
-        {
+        if !self.selects(record)? {
             return Err(ComposeFailure { state: RowState::Skipped, reason: FILTERED.into(), problem: None });
         }
         let Recipe { phones, region, allocation, .. } = recipe;

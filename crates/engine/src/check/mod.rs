@@ -29,16 +29,17 @@ pub use exclusions::{
 };
 pub use made_up_recipient::{MadeUpError, MadeUpMessage, MadeUpOutcome, MadeUpRecipient};
 pub use parallel::{count_cores, process_in_order};
-pub use row_anomalies::{AnomalyRows, AnomalyRowsByColumn, Comparison, MessageShapes, RowAnomaly};
+pub use row_anomalies::{AnomalyRows, AnomalyRowsByColumn, Comparison, DateComparison, MessageShapes, RowAnomaly};
 pub use rules::{
-    ABROAD_LIMIT, CountryCount, DatabaseValue, NIGHT, RecipientCountries, TextDamage, check_abroad_limit,
-    check_against_profile, check_campaign_notices, check_campaign_zone_fallback, check_changed_rows,
-    check_consent_dates, check_consent_source, check_costly_characters, check_differing_duplicates,
+    ABROAD_LIMIT, CountryCount, DatabaseValue, NIGHT, RECIPIENTS_LIMIT, RecipientCountries, TextDamage,
+    check_abroad_limit, check_against_profile, check_campaign_notices, check_campaign_zone_fallback,
+    check_changed_rows, check_consent_dates, check_consent_source, check_costly_characters, check_differing_duplicates,
     check_embedded_rows, check_empty_cells, check_includes, check_invalid_rows, check_inverted_zones, check_landlines,
     check_limits, check_list_limit, check_lookup_table, check_message, check_new_countries, check_night,
-    check_no_messages, check_opted_out_rows, check_promised_receipts, check_replicas, check_row_anomalies, check_texts,
-    check_unknown_zones, check_until_passed, collect_notes, describe_abroad, describe_countries, list_format_note,
-    missing_zone_column_finding, sum_recipients, unfamiliar_ledger_finding,
+    check_no_messages, check_opted_out_rows, check_promised_receipts, check_recipients_limit, check_replicas,
+    check_row_anomalies, check_texts, check_unknown_zones, check_until_passed, check_unused_consents, collect_notes,
+    describe_abroad, describe_countries, list_format_note, missing_zone_column_finding, sum_recipients,
+    unfamiliar_ledger_finding,
 };
 pub(crate) use survey::count_sms_parts;
 pub use survey::{CostlyRows, ExampleMessage, MessageSize, RowsBySize, Survey, SurveyInputs, Tee, survey_recipients};

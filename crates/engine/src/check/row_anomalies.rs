@@ -12,7 +12,9 @@ use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use campaign_content::audience::{RecordFields, trim_cell};
-use campaign_content::message::{ConditionKind, FilledMessage, find_condition_checks, find_looped_names};
+use campaign_content::message::{
+    ConditionKind, FilledMessage, enclose_condition, find_condition_checks, find_looped_names, to_iso_date,
+};
 use campaign_core::domain::{NamedTemplate, Phone, Row};
 use roaring::RoaringBitmap;
 use rustc_hash::{FxHashMap, FxHasher};
@@ -96,6 +98,8 @@ pub enum RowAnomaly {
     LoopedList,
     /// The cell nearly equals the text of the comparison with this index.
     NearMatch(usize),
+    /// The cell is a date, but in another form than the date of the comparison with this index.
+    UnlikeDate(usize),
 }
 
 /// Rows with the same anomaly in a column.
@@ -121,6 +125,17 @@ pub struct Comparison {
     pub text: String,
 }
 
+/// A condition that compares a column with a date as text.
+#[derive(Clone, Debug)]
+pub struct DateComparison {
+    /// The index of the column in the list, from 0.
+    pub column: usize,
+    /// The name in templates.
+    pub name: String,
+    /// The comparison in which the cell is converted.
+    pub corrected: String,
+}
+
 /// Finds anomalies in the rows of a campaign.
 pub(super) struct AnomalyDetector {
     /// The columns that texts use, except the phone columns.
@@ -134,30 +149,59 @@ pub(super) struct AnomalyDetector {
     comparisons: Vec<Comparison>,
     /// The comparisons that matched a row.
     matched: Vec<AtomicBool>,
+    date_comparisons: Vec<DateComparison>,
 }
 
 /// An anomaly in a row: column, kind and example.
 pub(super) type FoundAnomaly = (usize, RowAnomaly, Box<str>);
 
 impl AnomalyDetector {
-    /// Creates a detector for the texts of a campaign.
-    pub(super) fn for_texts<'t>(recipe: &Recipe, texts: impl Iterator<Item = &'t NamedTemplate>) -> Self {
-        let (mut truth_tested, mut comparisons) = (Vec::new(), Vec::new());
+    /// Creates a detector for the texts of a campaign, and for its condition if it has one.
+    pub(super) fn for_texts<'t>(
+        recipe: &Recipe,
+        texts: impl Iterator<Item = &'t NamedTemplate>,
+        condition: Option<&NamedTemplate>,
+    ) -> Self {
+        let (mut truth_tested, mut comparisons, mut date_comparisons) = (Vec::new(), Vec::new(), Vec::new());
         let texts: Vec<&NamedTemplate> = texts.collect();
         let has_link = texts.iter().any(|text| text.source.contains("://"));
         let looped = texts.iter().flat_map(|text| find_looped_names(text));
         let looped: BTreeSet<usize> = looped.filter_map(|(name, _)| recipe.find_column(&name)).collect();
+        let condition = condition.map(enclose_condition);
+        for check in condition.iter().flat_map(find_condition_checks) {
+            let column = recipe.find_named_column(&check.column);
+            if let (ConditionKind::IsDate { corrected }, Some(column)) = (check.kind, column) {
+                date_comparisons.push(DateComparison { column, name: check.name, corrected });
+            }
+        }
         for check in texts.into_iter().flat_map(find_condition_checks) {
+            if let ConditionKind::IsDate { corrected } = check.kind {
+                let column = recipe.find_named_column(&check.column);
+                date_comparisons.extend(column.map(|column| DateComparison { column, name: check.name, corrected }));
+                continue;
+            }
             let Some(column) = recipe.find_column(&check.name) else { continue };
             match check.kind {
                 ConditionKind::IsTruthy if !truth_tested.contains(&column) => truth_tested.push(column),
                 ConditionKind::IsText(text) => comparisons.push(Comparison { column, name: check.name, text }),
-                ConditionKind::IsTruthy | ConditionKind::IsBool(_) | ConditionKind::IsNumber { .. } => {}
+                ConditionKind::IsTruthy
+                | ConditionKind::IsBool(_)
+                | ConditionKind::IsNumber { .. }
+                | ConditionKind::IsOrderedText { .. }
+                | ConditionKind::IsDate { .. } => {}
             }
         }
         let columns = recipe.text_columns().into_iter().filter(|column| !recipe.phones.contains(*column)).collect();
         let matched = comparisons.iter().map(|_| AtomicBool::new(false)).collect();
-        Self { columns, truth_tested, looped: looped.into_iter().collect(), has_link, comparisons, matched }
+        Self {
+            columns,
+            truth_tested,
+            looped: looped.into_iter().collect(),
+            has_link,
+            comparisons,
+            matched,
+            date_comparisons,
+        }
     }
 
     /// Finds the anomalies of a row that has a message; `shows_empty` says whether the message uses an empty cell.
@@ -211,6 +255,13 @@ impl AnomalyDetector {
                 anomalies.push((comparison.column, RowAnomaly::NearMatch(index), cell.into()));
             }
         }
+        for (index, comparison) in self.date_comparisons.iter().enumerate() {
+            let cell = fields.get(comparison.column).trim();
+            let day = cell.split([' ', 'T']).next().unwrap_or_default();
+            if to_iso_date(day).is_some_and(|date| date != cell) {
+                anomalies.push((comparison.column, RowAnomaly::UnlikeDate(index), cell.into()));
+            }
+        }
         // The use of an empty cell is reported as a separate finding.
         if has_empty_cell && !shows_empty && message_texts(message).any(has_empty_greeting) {
             anomalies.push((0, RowAnomaly::EmptyGreeting, Box::default()));
@@ -218,14 +269,15 @@ impl AnomalyDetector {
         anomalies
     }
 
-    /// The comparisons that matched no row, each with its index.
-    pub(super) fn into_unmatched_comparisons(self) -> Vec<(usize, Comparison)> {
-        let Self { comparisons, matched, .. } = self;
+    /// The comparisons that matched no row, each with its index, and all comparisons with dates.
+    pub(super) fn into_comparisons(self) -> (Vec<(usize, Comparison)>, Vec<DateComparison>) {
+        let Self { comparisons, matched, date_comparisons, .. } = self;
         let indexed = comparisons.into_iter().zip(matched).enumerate();
-        indexed
+        let unmatched = indexed
             .filter(|(_, (_, matched))| !matched.load(Ordering::Relaxed))
             .map(|(index, (comparison, _))| (index, comparison))
-            .collect()
+            .collect();
+        (unmatched, date_comparisons)
     }
 }
 

@@ -16,8 +16,8 @@ use super::consent::{ConsentFinder, Consents};
 use super::exclusions::{DUPLICATE, HOLDOUT, SurveyExclusions};
 use super::parallel::{count_cores, process_in_order};
 use super::row_anomalies::{
-    AnomalyDetector, AnomalyRowsByColumn, Comparison, FoundAnomaly, MessageShapes, RepeatedNumbers, add_anomalies,
-    hash_message,
+    AnomalyDetector, AnomalyRowsByColumn, Comparison, DateComparison, FoundAnomaly, MessageShapes, RepeatedNumbers,
+    add_anomalies, hash_message,
 };
 use super::timing::{LocalZones, RecipientZones};
 use super::{RecipientCountries, rules};
@@ -76,6 +76,8 @@ pub struct Survey {
     pub anomalies: AnomalyRowsByColumn,
     /// The comparisons in texts that match no row, with their index.
     pub unmatched_comparisons: Vec<(usize, Comparison)>,
+    /// The comparisons of columns with dates.
+    pub date_comparisons: Vec<DateComparison>,
     /// The columns of the list, except the phone columns.
     pub columns: Vec<ListColumn>,
     /// The rows with a cell that looks like a row.
@@ -89,6 +91,9 @@ pub struct Survey {
     /// The rows whose consents have no readable date, but whose recipients would get a message with a readable date.
     /// They are rows of the consent file if the campaign has one, or else of the list.
     pub undated_consents: RoaringBitmap,
+    /// The planned rows without consent, although the campaign records consents. Empty if consent is required, because
+    /// such rows are then skipped.
+    pub without_consent: RoaringBitmap,
     /// The number of recipients that a new edition for all recipients would have.
     pub all_recipients: u64,
     /// The messages of the edition that count towards `per_day`, by day.
@@ -204,7 +209,8 @@ pub fn survey_recipients<R: Read + Send>(
     let CompiledCampaign { reader, recipe, .. } = prepared;
     let (phone_column, delimiter) = (reader.header().phone(), reader.delimiter());
     let stages = inputs.brief.all_contents().flat_map(|content| &content.stages);
-    let detector = AnomalyDetector::for_texts(recipe, stages.flat_map(Stage::texts).map(|(_, text)| text));
+    let texts = stages.flat_map(Stage::texts).map(|(_, text)| text);
+    let detector = AnomalyDetector::for_texts(recipe, texts, inputs.brief.condition.as_ref());
     let zones = inputs.zones.map(|name| {
         let column = reader.header().find_column(name);
         column.ok_or_else(|| vec![rules::missing_zone_column_finding(name, reader.header())])
@@ -306,7 +312,7 @@ pub fn survey_recipients<R: Read + Send>(
         Some(finding) => Err(vec![finding]),
         None => {
             let empty = tally.empty.group_by_text(&recipe.empty_cell_finders());
-            tally.into_survey(inputs, columns, empty, recipe.places.as_ref(), detector.into_unmatched_comparisons())
+            tally.into_survey(inputs, columns, empty, recipe.places.as_ref(), detector.into_comparisons())
         }
     }
 }
@@ -361,6 +367,7 @@ struct SurveyTally {
     zones: RecipientZones,
     opted_out: Vec<OptedOutCells>,
     undated_consents: RoaringBitmap,
+    without_consent: RoaringBitmap,
     anomalies: AnomalyRowsByColumn,
     all_recipients: u64,
     shapes: MessageShapes,
@@ -409,6 +416,7 @@ impl SurveyTally {
         } = examined;
         let is_undated = consent == ConsentVerdict::Undated;
         let needs_consent = inputs.consents.is_some_and(Consents::is_required);
+        let lacks_consent = inputs.consents.is_some() && !needs_consent && consent != ConsentVerdict::Given;
         let consent = if needs_consent { consent } else { ConsentVerdict::Given };
         let allows_duplicates = inputs.brief.duplicates == DuplicatePolicy::Allow;
         let is_repeated = !allows_duplicates && !self.seen_numbers.insert(phone);
@@ -459,6 +467,9 @@ impl SurveyTally {
         if landline {
             self.landlines.insert(row.get());
         }
+        if lacks_consent {
+            self.without_consent.insert(row.get());
+        }
         if let Some(CostlyCharacters { characters, parts, without }) = costly {
             self.costly.entry(characters).or_default().add_row(row, parts, without);
         }
@@ -476,7 +487,7 @@ impl SurveyTally {
         columns: Vec<ListColumn>,
         empty: Vec<EmptyCells>,
         places: Option<&SourceMap>,
-        unmatched_comparisons: Vec<(usize, Comparison)>,
+        (unmatched_comparisons, date_comparisons): (Vec<(usize, Comparison)>, Vec<DateComparison>),
     ) -> Result<Survey, Vec<Finding>> {
         let brief = inputs.brief;
         let parts = self.by_size.iter().map(|(size, rows)| size.billed_parts() * rows.len()).sum();
@@ -501,6 +512,7 @@ impl SurveyTally {
             differing_duplicates: self.repeated_numbers.differing,
             opted_out: self.opted_out,
             undated_consents: self.undated_consents,
+            without_consent: self.without_consent,
             all_recipients: self.all_recipients,
             shapes: self.shapes,
             countries: self.countries,
@@ -508,6 +520,7 @@ impl SurveyTally {
             examples: self.examples,
             anomalies: self.anomalies,
             unmatched_comparisons,
+            date_comparisons,
             columns,
             sent_by_day: inputs.excluded.sent_by_day.clone(),
         };

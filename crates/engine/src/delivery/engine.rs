@@ -384,13 +384,14 @@ impl Engine {
             let at_most = Duration::from_secs(seconds as u64);
             self.submitter.emit(DeliveryEvent::Asking { at_most });
         }
+        // A clone, so that `self.interrupt` has not seen the signal yet and the main loop handles it.
+        let mut interrupt = self.interrupt.clone();
         let result = tokio::select! {
             biased;
             result = status_poll::ask_until_known(&self.submitter, queued, deadline) => {
                 result.map_err(|error| ledger_stop(&error))?
             }
-            // The main loop handles the signal itself.
-            _ = self.interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => return Ok(()),
+            _ = Interrupt::wait_for_signal(&mut interrupt) => return Ok(()),
         };
         self.tally.record_lag(result.lag);
         if result.rejected.is_empty() {
@@ -473,7 +474,7 @@ fn lease_lost_stop() -> Stop {
 
 fn ledger_stop(error: &LedgerError) -> Stop {
     // The remedy depends on what was sent, so it is added where that is known.
-    Stop::new(StopKind::Ledger, format!("the ledger could not be written: {}", error.reason()))
+    Stop::new(StopKind::Ledger, format!("the ledger could not be read or written: {}", error.reason()))
 }
 
 impl Engine {

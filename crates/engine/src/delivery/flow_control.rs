@@ -248,10 +248,10 @@ impl FlowControl {
         let queued = pairs.filter(|(_, outcome)| matches!(outcome, OperationOutcome::Queued { .. }));
         let queued: Vec<_> =
             queued.map(|(operation, _)| QueuedMessage { row: operation.row, id: operation.id }).collect();
-        if queued.is_empty() || self.stop.is_some() || self.options.first_messages.is_zero() {
+        if queued.is_empty() || self.stop.is_some() || self.options.first_messages_timeout.is_zero() {
             return None;
         }
-        let until = *self.ask_deadline.get_or_insert(now + self.options.first_messages);
+        let until = *self.ask_deadline.get_or_insert(now + self.options.first_messages_timeout);
         Some(FollowUp::AskStatus { queued, until })
     }
 }
@@ -410,7 +410,7 @@ mod tests {
                 keep_going: false,
             },
             proven: false,
-            first_messages: Duration::from_secs(10),
+            first_messages_timeout: Duration::from_secs(10),
             sharing: None,
             opt_outs: Arc::new(RunOptOuts::without_errors("sale@1".to_owned())),
             is_attended: false,
@@ -527,7 +527,7 @@ mod tests {
         assert_eq!(until(&apply_reply(&mut control, &queued, at_second(9))), Some(15));
         control.record_stop(Stop::new(StopKind::StopRequested, "asked to stop"));
         assert_eq!(apply_reply(&mut control, &queued, at_second(9)), [], "a stopping run sends no more inquiries");
-        let rehearsal = SendOptions { first_messages: Duration::ZERO, ..options() };
+        let rehearsal = SendOptions { first_messages_timeout: Duration::ZERO, ..options() };
         assert_eq!(apply_reply(&mut FlowControl::new(rehearsal.into()), &queued, at_second(5)), []);
         assert_eq!(
             apply_reply(&mut warmed_up_control(options()), &queued, at_second(5)),

@@ -94,7 +94,7 @@ pub struct SendOptions {
     pub rate: Option<f64>,
     /// The account and its rate limit.
     pub allowance: Allowance,
-    /// The bounds that each envelope must keep, if any.
+    /// The bounds within which each envelope must stay, if any.
     pub bounds: Option<Arc<Bounds>>,
     /// Whether the run waits at a bound instead of stopping.
     pub waits_at_bounds: bool,
@@ -106,12 +106,12 @@ pub struct SendOptions {
     pub timeout: Duration,
     /// The limits at which the circuit breaker stops the run.
     pub limits: BreakerLimits,
-    /// Whether the gateway has already accepted messages of the run, or all messages are resends. Then the limit for
-    /// rejected first messages does not apply.
+    /// Whether the gateway has already accepted messages of the run, or the run is a retry. Then the limit for rejected
+    /// first messages does not apply.
     pub proven: bool,
     /// The time for asking about the first messages of an asynchronous run. Zero in a rehearsal.
-    pub first_messages: Duration,
-    /// The terms on which several workers send the run. `None` if this process sends alone.
+    pub first_messages_timeout: Duration,
+    /// The rate limit of a run that several workers send. `None` if this process sends alone.
     pub sharing: Option<SharedPace>,
     /// The rules that turn rejections into opt-outs, and the name of the run in the suppression list.
     pub opt_outs: Arc<RunOptOuts>,

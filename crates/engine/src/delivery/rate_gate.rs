@@ -1,8 +1,8 @@
 //! Rate limit of a process: the campaign's rate, measured by a monotonic clock, one envelope at a time.
 //!
-//! An envelope holds its turn from before its intent is recorded until its first byte is written to the socket. So a
-//! process never holds more than one unused slot of the account's rate. An envelope that waits here has no intent yet,
-//! so a crash does not leave it in doubt. After the start, unused time is saved for at most one envelope.
+//! An envelope holds its turn from before its intent is recorded until the gateway client gets the request. So a process
+//! never holds more than one unused slot of the account's rate. An envelope that waits here has no intent yet, so a
+//! crash does not leave it in doubt. After the start, unused time is saved for at most one envelope.
 //!
 //! The limiter is governor's GCRA with one-microsecond cells: an envelope costs time, so slowing down raises this cost
 //! and leaves the limiter unchanged. But the limiter counts from the time at which an envelope paid: if the envelope is
@@ -27,7 +27,7 @@ const MAX_CATCH_UP: u32 = 20_000;
 /// because `TARGET_SHARE * (1 s + MAX_CATCH_UP)` is less than a second.
 const TARGET_SHARE: f64 = 0.98;
 /// The maximum payment in microseconds. A longer wait is paid in parts, so that each part uses the current rate.
-const MINUTE: u32 = 60_000_000;
+const MAX_PAYMENT: u32 = 60_000_000;
 
 /// A gate that spreads envelopes evenly at a rate.
 pub(super) struct RateGate {
@@ -89,7 +89,7 @@ impl RateGate {
 }
 
 impl GateTurn<'_> {
-    /// Records that the first byte of the envelope leaves now.
+    /// Ends the turn: the gateway client now gets the envelope.
     pub(super) fn mark_departed(self) {
         if let Some((mut credit, price)) = self.0 {
             credit.use_up(price);
@@ -142,7 +142,7 @@ impl Clock for RuntimeClock {
 
 /// Converts microseconds to limiter cells, at most a minute's worth. `None` for zero.
 fn to_cells(micros: u64) -> Option<NonZeroU32> {
-    NonZeroU32::new(u32::try_from(micros).unwrap_or(MINUTE).min(MINUTE))
+    NonZeroU32::new(u32::try_from(micros).unwrap_or(MAX_PAYMENT).min(MAX_PAYMENT))
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ const DEFAULT_PAUSE: Duration = Duration::from_secs(1);
 /// The time of a retry decision, with the random share of its backoff.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RetryMoment {
-    /// The time since the start began.
+    /// The time since sending began.
     pub(super) at: Duration,
     /// The share of the maximum backoff to wait, from 0 to 1.
     pub(super) chance: f64,

@@ -192,7 +192,7 @@ impl SendingHours {
         skipped_rows.closes = Some(skipped_rows.closes.map_or(at, |known| known.min(at)));
     }
 
-    /// Whether the messages to skipped rows may be sent now.
+    /// Whether a message to at least one skipped row may be sent now.
     pub(super) fn is_due(&self) -> bool {
         let opens = self.skipped_rows().opens;
         opens.is_some_and(|at| self.now() >= at)

@@ -340,7 +340,7 @@ impl ShardSource {
     }
 }
 
-/// The terms on which a worker shares a run with others.
+/// The rate limit that the workers of a run observe together.
 #[derive(Clone, Debug)]
 pub struct SharedPace {
     /// The campaign's rate, which all workers respect together. `None` if only the account's rate limit applies.
@@ -360,8 +360,8 @@ pub fn shard_size(rate: Option<f64>, batch: usize) -> u32 {
     rows.clamp(min_rows, MAX_SHARD_ROWS)
 }
 
-/// The number of envelopes that are checked for consecutive doubt, both before and after an envelope in doubt: as many
-/// as can be in flight.
+/// The number of envelopes that are checked for consecutive doubt, both before and after an envelope in doubt. A worker
+/// has at most 64 envelopes in flight, so they cover at least four workers.
 pub(super) const DOUBT_WINDOW: u32 = 256;
 
 /// The number of consecutive settled envelopes of all workers that are in doubt, counted back from the latest.

@@ -79,8 +79,8 @@ impl SendOptions {
             batch: 1,
             in_flight: 1,
             timeout,
-            // After the answer to a single message, there is nothing left to stop.
             proven: false,
+            // After the answer to a single message, there is nothing left to stop.
             limits: BreakerLimits {
                 doubtful_envelopes: u32::MAX,
                 same_error_in_a_row: u32::MAX,
@@ -89,7 +89,7 @@ impl SendOptions {
                 unreachable: patience,
                 keep_going: true,
             },
-            first_messages: Duration::ZERO,
+            first_messages_timeout: Duration::ZERO,
             sharing: None,
             opt_outs: Arc::new(RunOptOuts::without_errors(String::new())),
             is_attended: true,

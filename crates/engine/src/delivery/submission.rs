@@ -24,7 +24,7 @@ use campaign_ledger::{
     StoredReceipt,
 };
 
-/// The extra time beyond the request's timeout.
+/// The time after the request's timeout until the engine treats the answer as missing.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// A wait for the account's slot is announced if it is longer than this.
@@ -149,7 +149,7 @@ impl Submitter {
                 chain: operation.chain,
             })
             .collect();
-        tracing::debug!(waited_ms = elapsed_millis(began), "has its turn");
+        tracing::debug!(waited_ms = elapsed_millis(began), "turn granted");
         let (account, bounds) = (self.options.allowance.clone(), self.options.bounds.clone());
         let costs = envelope.operations().iter().map_while(|operation| operation.cost).collect();
         let intent = Intent { lease: *lease, kind: envelope.kind(), account, rows, costs, bounds, leave_by };
@@ -170,7 +170,7 @@ impl Submitter {
         };
         tracing::Span::current().record("number", number);
         failpoint::pass("intent.kept");
-        tracing::debug!(slot_in_ms = u64::try_from(wait.time.as_millis()).unwrap_or(u64::MAX), "intent kept");
+        tracing::debug!(slot_in_ms = u64::try_from(wait.time.as_millis()).unwrap_or(u64::MAX), "intent recorded");
         if recalls.has_changed().unwrap_or(false) {
             return Ok(SubmissionEnd::Withdrawn(number, withdrawn_reply(envelope)));
         }
@@ -242,7 +242,7 @@ impl Submitter {
         let settlement = Settlement { run, envelope: number, outcomes, evidence, opt_outs };
         self.context.ledger.settle_envelope(settlement).await?;
         failpoint::pass("outcome.kept");
-        tracing::debug!(envelope = number, "outcome kept");
+        tracing::debug!(envelope = number, "outcome recorded");
         Ok(())
     }
 
@@ -345,7 +345,7 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) enum WaitStep {
     /// The envelope's intent is being recorded.
     Intent,
-    /// The envelope waits for its slot in the account's rate, which can take any time.
+    /// The envelope waits for its slot in the account's rate, which can take arbitrarily long.
     Slot,
     /// The envelope was sent and has no answer yet.
     Answer,

@@ -15,7 +15,7 @@ use crate::check::HOLDOUT;
 use campaign_content::audience::{DecodedText, decode_table, parse_phone_number, read_columns, suggest_columns};
 use campaign_core::calendar::EARLIEST_YEAR;
 use campaign_core::domain::{Amount, Phone, Region, Row, format_count};
-use campaign_core::finding::{Finding, rules};
+use campaign_core::finding::{Finding, join_names, rules};
 use campaign_core::regular_file;
 use campaign_ledger::{Ledger, RowState, Run};
 
@@ -169,7 +169,7 @@ async fn for_each_recipient(
         for (recipient, facts) in chunk.iter().zip(&facts) {
             let held_out = facts.exclusion.as_ref().is_some_and(|exclusion| exclusion.reason == HOLDOUT);
             let decision = match (&facts.record, facts.state(activity)) {
-                (Some(record), _) if was_sent(record) => RunDecision::Sent(record.begun_at),
+                (Some(record), _) if let Some(at) = find_sending_time(record) => RunDecision::Sent(at),
                 (None, RowState::Skipped) if held_out => RunDecision::HeldOut,
                 (_, RowState::Planned) => RunDecision::Waiting,
                 _ => continue,
@@ -186,15 +186,17 @@ async fn for_each_recipient(
     rows.finish().await.map(drop)
 }
 
-/// Whether the message of a row was or might have been sent.
-fn was_sent(record: &RowRecord) -> bool {
-    match record.state {
-        // A retry was ordered but not sent, so the previous attempt counts.
+/// The time when the message of a row was sent last. `None` if it was certainly not sent.
+fn find_sending_time(record: &RowRecord) -> Option<Timestamp> {
+    let is_last_sent = match record.state {
+        // The message is to be sent again but was not sent yet, so the previous attempt counts.
         RowState::Planned | RowState::Skipped => {
-            record.settled.as_ref().is_some_and(|(_, outcome)| RowState::from_outcome(outcome).is_with_gateway())
+            record.settled.as_ref().is_some_and(|(_, outcome)| RowState::from_outcome(outcome).is_guarded())
         }
         state => state.is_guarded(),
-    }
+    };
+    // The last attempt can be a rejected retry of an accepted message.
+    if is_last_sent { Some(record.begun_at) } else { record.last_accepted_at }
 }
 
 /// The 97.5 % quantile of the normal distribution, for two-sided 95 % intervals.
@@ -299,6 +301,13 @@ impl Purchases {
         let table = open()?;
         let reopened = table.reopen();
         let suggestion = suggest_columns(table, path).map_err(|finding| vec![*finding])?;
+        if let (None, Some(first)) =
+            (&file.phone, suggestion.phone.as_deref().filter(|_| !suggestion.other_phones.is_empty()))
+        {
+            let columns = [first].into_iter().chain(suggestion.other_phones.iter().map(String::as_str));
+            let problem = format!("phone numbers are in the columns {}", join_names(columns));
+            return Err(unusable_purchases(path, &problem, "name the column of the buyers with `--phone COLUMN`"));
+        }
         let phone = file.phone.clone().or(suggestion.phone);
         let phone = phone.ok_or_else(|| {
             unusable_purchases(path, "no column contains phone numbers", "name the column with `--phone COLUMN`")
@@ -443,12 +452,25 @@ impl PurchaseTime {
     }
 }
 
-/// Parses an amount with any separators, and with a currency before or after it.
+/// Parses an amount with any separators, and with a currency before or after it. `(5.00)` is negative, and `.50` is a
+/// half.
 ///
 /// A single separator before exactly three digits is a thousands separator.
 pub(super) fn parse_amount(cell: &str) -> Option<Amount> {
-    let is_outer = |c: char| !c.is_ascii_digit() && c != '-';
-    let number: String = cell.trim_matches(is_outer).chars().filter(|c| !c.is_whitespace() && *c != '\'').collect();
+    let first = cell.find(|c: char| c.is_ascii_digit())?;
+    let last = cell.rfind(|c: char| c.is_ascii_digit())? + 1;
+    let (before, digits, after) = (&cell[..first], &cell[first..last], &cell[last..]);
+    // Accounting programs write a negative amount in parentheses.
+    let is_negative = before.contains(['-', '\u{2212}']) || before.contains('(') && after.contains(')');
+    if after.contains(['-', '\u{2212}']) {
+        return None;
+    }
+    // The point in `.50` is a decimal point, unlike the point in `Rs.50`.
+    let begins_with_point = before.strip_suffix(['.', ',']).is_some_and(|rest| !rest.ends_with(char::is_alphabetic));
+    let sign = if is_negative { "-" } else { "" };
+    let zero = if begins_with_point { "0." } else { "" };
+    let number = format!("{sign}{zero}{digits}");
+    let number: String = number.chars().filter(|c| !c.is_whitespace() && *c != '\'').collect();
     let decimal = number.rfind(['.', ',']).filter(|at| is_decimal_separator(&number, *at));
     let (integer, fraction) = decimal.map_or((number.as_str(), ""), |at| (&number[..at], &number[at + 1..]));
     let mut groups = integer.split(['.', ',']);
@@ -579,10 +601,16 @@ mod purchases_tests {
             ("UAH 99", "99"),
             ("-5.00", "-5.00"),
             ("$1'000", "1000"),
+            ("(5.00)", "-5.00"),
+            ("\u{2212}5.00", "-5.00"),
+            (".50", "0.50"),
+            ("$.99", "0.99"),
+            ("Rs.50", "50"),
+            ("100 грн.", "100"),
         ] {
             assert_eq!(parse_amount(cell).map(Amount::to_json_digits).as_deref(), Some(digits), "{cell:?}");
         }
-        for cell in ["", "free", "1.2.3,4,5", "--", "1-2"] {
+        for cell in ["", "free", "1.2.3,4,5", "--", "1-2", "5.00-"] {
             assert_eq!(parse_amount(cell).map(Amount::to_json_digits), None, "{cell:?}");
         }
     }

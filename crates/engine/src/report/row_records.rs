@@ -41,6 +41,8 @@ pub struct RowRecord {
     pub chain: Chain,
     /// The time when the last attempt was recorded.
     pub begun_at: Timestamp,
+    /// The time when the last attempt that the gateway accepted or queued was recorded. `None` if there is none.
+    pub last_accepted_at: Option<Timestamp>,
     /// The time of submission in the format of the results.
     pub submitted_at: Arc<str>,
     /// The time and the outcome of the last attempt. `None` if only the intent is recorded.
@@ -185,6 +187,12 @@ impl RowAttempts {
     /// The billed parts of all attempts, if the gateway reported them.
     fn sum_parts(&self) -> Option<u32> {
         self.earlier.iter().chain([&self.last]).filter_map(SentAttempt::parts).reduce(u32::saturating_add)
+    }
+
+    /// The time when the last attempt that the gateway accepted or queued was recorded.
+    fn last_accepted_at(&self) -> Option<Timestamp> {
+        let accepted = self.earlier.iter().chain([&self.last]).filter(|attempt| attempt.is_accepted());
+        accepted.max_by_key(|attempt| attempt.envelope).map(|attempt| attempt.begun_at)
     }
 
     fn to_attempts(&self, row: Row, activities: &RowActivities) -> Vec<Attempt> {
@@ -406,6 +414,7 @@ impl<'a> RowRecords<'a> {
             && !receipts.is_empty()
             && self.events.has_two_messages(row, &attempts.to_attempts(row, &self.activities), receipts);
         let parts = attempts.sum_parts();
+        let last_accepted_at = attempts.last_accepted_at();
         // The decisive message can be an earlier one.
         let is_decisive = |envelope| self.events.find_order(row, envelope) == judgement.order;
         let sent = if is_repeated { attempts.select_attempt(is_decisive) } else { attempts.last };
@@ -416,7 +425,19 @@ impl<'a> RowRecords<'a> {
         let SentAttempt { phone, kind, chain, begun_at, submitted_at, settled, .. } = sent;
         // Boxed, because few rows have either, and records are moved often.
         let (amendment, receipt_summary) = (amendment.map(Box::new), receipt_summary.map(Box::new));
-        RowRecord { phone, kind, chain, begun_at, submitted_at, settled, parts, state, amendment, receipt_summary }
+        RowRecord {
+            phone,
+            kind,
+            chain,
+            begun_at,
+            last_accepted_at,
+            submitted_at,
+            settled,
+            parts,
+            state,
+            amendment,
+            receipt_summary,
+        }
     }
 
     fn judge_row<'r>(&'r self, row: Row, attempts: &RowAttempts, receipts: &'r [StoredReceipt]) -> Judgement<'r> {

@@ -271,6 +271,8 @@ const MAX_REASONS: usize = 100;
 pub(super) struct ResultsSummary {
     rows: u64,
     parts: u64,
+    /// Whether the gateway did not report the parts of a message that it has.
+    has_unreported_parts: bool,
     states: BTreeMap<String, u64>,
     /// Rows by state and reason, or by the gateway's error if the reason is unknown.
     reasons: BTreeMap<(String, String), u64>,
@@ -290,6 +292,8 @@ impl ResultsSummary {
         let state = cell("state");
         self.rows += 1;
         self.parts += cell("parts").parse().unwrap_or(0);
+        let is_with_gateway = RowState::from_name(state).is_some_and(RowState::is_with_gateway);
+        self.has_unreported_parts |= is_with_gateway && cell("parts").is_empty();
         count_key(&mut self.states, state);
         let reason = if cell("reason").is_empty() { cell("error") } else { cell("reason") };
         if !reason.is_empty() {
@@ -319,7 +323,8 @@ impl ResultsSummary {
         lines.write_count("Recipients", self.rows, "")?;
         lines.write_count("Delivered", count(RowState::Delivered) + count(RowState::Read), "includes read messages")?;
         lines.write_count("Read", count(RowState::Read), "")?;
-        lines.write_count("Billed parts", self.parts, "")?;
+        let note = if self.has_unreported_parts { "at least; the gateway did not report all parts" } else { "" };
+        lines.write_count("Billed parts", self.parts, note)?;
         lines.write_header(["State", "Rows", ""])?;
         let state_names = RowState::ALL.map(RowState::name);
         for state in RowState::ALL {

@@ -1,7 +1,8 @@
 //! Delivery receipts from webhooks (contract 2.4).
 //!
 //! The contract shows one JSON object. Similar gateways also send a list of them, alone or in `data`, or form data with
-//! the same names (`data[0][id]=…`); all of these are read. A member of the wrong type does not hide the others.
+//! the same names (`data[0][id]=…`); all of these are read. A member of the wrong type does not hide the others. Replies
+//! are read in every form that a gateway could use, because a lost reply can be a lost opt-out.
 
 use std::collections::BTreeMap;
 
@@ -144,7 +145,7 @@ fn read_receipt(json: &str) -> Result<IdentifiedReceipt, UnreadableReceipt> {
         error,
         digit: read_text(payload.reply),
         duration: payload.duration.and_then(read_seconds),
-        replies: read_replies(payload.replies),
+        replies: read_replies(payload.replies, payload.reply),
     };
     Ok(IdentifiedReceipt { id: payload.id.filter(|id| id.get() != "null").map(read_whole_number), receipt })
 }
@@ -157,12 +158,36 @@ fn read_seconds(raw: &RawValue) -> Option<u64> {
     (0.0..LIMIT).contains(&seconds).then_some(seconds as u64)
 }
 
-fn read_replies(raw: Option<&RawValue>) -> Vec<RecipientReply> {
-    let items: Vec<&RawValue> = raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
-    items.into_iter().filter_map(|item| read_reply(item.get())).collect()
+/// Reads `replies`: a list of replies or a single one, as JSON or as a text with JSON. Without replies, a text in
+/// `reply` is a reply, unless it is a digit that the recipient pressed.
+fn read_replies(raw: Option<&RawValue>, pressed: Option<&RawValue>) -> Vec<RecipientReply> {
+    let unquoted = raw.and_then(|raw| serde_json::from_str::<String>(raw.get()).ok());
+    let is_json = |text: &str| text.trim_start().starts_with(['[', '{']);
+    let json = match &unquoted {
+        Some(text) if is_json(text) => Some(text.as_str()),
+        _ => raw.map(RawValue::get),
+    };
+    let items: Option<Vec<&RawValue>> = json.and_then(|json| serde_json::from_str(json).ok());
+    let replies: Vec<RecipientReply> = match (items, json) {
+        (Some(items), _) => items.into_iter().filter_map(|item| read_reply(item.get())).collect(),
+        (None, Some(json)) => read_reply(json).into_iter().collect(),
+        (None, None) => Vec::new(),
+    };
+    let is_key = |text: &str| text.chars().all(|c| c.is_ascii_digit() || matches!(c, '*' | '#'));
+    match read_text(pressed).filter(|text| replies.is_empty() && !is_key(text)) {
+        Some(text) => vec![RecipientReply { at: None, text, media: None }],
+        None => replies,
+    }
 }
 
+/// Reads a reply: an object, or only its text.
 fn read_reply(json: &str) -> Option<RecipientReply> {
+    if !json.trim_start().starts_with('{') {
+        let text = serde_json::from_str::<String>(json).ok().filter(|text| !text.trim().is_empty())?;
+        return Some(RecipientReply { at: None, text, media: None });
+    }
+    // Of members with the same name, the last one counts.
+    let json = &serde_json::from_str::<Value>(json).ok()?.to_string();
     let wire: WireReply<'_> = read_object(json)?;
     let media = wire.media.and_then(|media| read_object::<WireMedia<'_>>(media.get())).and_then(|media| {
         let filesize = media.filesize.and_then(read_whole_number);
@@ -182,34 +207,80 @@ fn form_data_to_json(body: &str) -> Option<String> {
         if matches!(key.as_ref(), "data" | "data[0]") && value.trim_start().starts_with(['{', '[']) {
             return Some(value.into_owned());
         }
-        let (item, name) = parse_form_key(&key)?;
+        let FormKey { item, path } = FormKey::parse(&key)?;
         let members = match item {
             Some(item) => items.entry(item).or_default(),
             None => &mut whole,
         };
-        let value = match name {
-            "replies" => serde_json::from_str(&value).unwrap_or(Value::Null),
-            _ => Value::String(value.into_owned()),
-        };
-        // Two values of the same member contradict each other.
-        if members.insert(name.to_owned(), value).is_some() {
-            return None;
+        let value = Value::String(value.into_owned());
+        match path.as_slice() {
+            ["replies", inner @ ..] if !inner.is_empty() => add_form_reply(members, inner, value),
+            // Two values of the same member contradict each other.
+            _ if members.insert(path.join("."), value).is_some() => return None,
+            _ => {}
         }
     }
     if items.is_empty() {
-        return Some(Value::Object(whole).to_string());
+        return Some(form_replies_to_list(whole).to_string());
     }
-    Some(Value::Array(items.into_values().map(Value::Object).collect()).to_string())
+    Some(Value::Array(items.into_values().map(form_replies_to_list).collect()).to_string())
 }
 
-/// Splits a form key into the index of the item, if any, and the name of the member: `data[0][id]`, `data[id]`, `id`.
-fn parse_form_key(key: &str) -> Option<(Option<u32>, &str)> {
-    let Some(path) = key.strip_prefix("data[") else { return Some((None, key)) };
-    let path = path.strip_suffix(']')?;
-    match path.split_once("][") {
-        Some((index, name)) => Some((Some(index.parse().ok()?), name)),
-        None => Some((None, path)),
+/// A key of form data, such as `data[0][id]`, `data[id]`, `id` or `replies[0][message]`.
+struct FormKey<'k> {
+    /// The index of the receipt, if there are several.
+    item: Option<u32>,
+    /// The member of the receipt, and the members within it.
+    path: Vec<&'k str>,
+}
+
+impl<'k> FormKey<'k> {
+    fn parse(key: &'k str) -> Option<Self> {
+        let Some((first, rest)) = key.split_once('[') else { return Some(Self { item: None, path: vec![key] }) };
+        let mut path: Vec<&str> = [first].into_iter().chain(rest.strip_suffix(']')?.split("][")).collect();
+        if first != "data" {
+            return Some(Self { item: None, path });
+        }
+        path.remove(0);
+        let item = if path.len() > 1 { path[0].parse().ok() } else { None };
+        if item.is_some() {
+            path.remove(0);
+        }
+        Some(Self { item, path })
     }
+}
+
+/// Adds a value of form data to the replies in `members`: `replies[0][message]`, `replies[message]` or `replies[0]`.
+fn add_form_reply(members: &mut Map<String, Value>, path: &[&str], value: Value) {
+    let (index, path) = match path {
+        [index, path @ ..] if index.parse::<u32>().is_ok() || index.is_empty() => (*index, path),
+        path => ("0", path),
+    };
+    // Replies are collected by index first: `form_replies_to_list` makes a list of them.
+    let replies = members.entry("replies").or_insert_with(|| Value::Object(Map::new()));
+    let Some(replies) = replies.as_object_mut() else { return };
+    let reply = replies.entry(format!("{index:0>10}")).or_insert_with(|| Value::Object(Map::new()));
+    match (path, reply.as_object_mut()) {
+        ([], _) => *reply = value,
+        ([member], Some(reply)) => drop(reply.insert((*member).to_owned(), value)),
+        ([member, inner], Some(reply)) => {
+            let inside = reply.entry(*member).or_insert_with(|| Value::Object(Map::new()));
+            if let Some(inside) = inside.as_object_mut() {
+                inside.insert((*inner).to_owned(), value);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Replaces replies that [`add_form_reply`] collected by index with a list.
+fn form_replies_to_list(mut members: Map<String, Value>) -> Value {
+    if let Some(Value::Object(replies)) = members.get_mut("replies") {
+        let mut replies: Vec<(String, Value)> = std::mem::take(replies).into_iter().collect();
+        replies.sort_by(|(one, _), (other, _)| one.cmp(other));
+        members.insert("replies".to_owned(), replies.into_iter().map(|(_, reply)| reply).collect());
+    }
+    Value::Object(members)
 }
 
 #[cfg(test)]
@@ -289,6 +360,34 @@ mod tests {
         ] {
             assert_eq!(read_single(body).receipt.status, status, "{body}");
         }
+    }
+
+    #[test]
+    fn reply_is_read_in_every_form() {
+        for body in [
+            r#"{"status":"REPLIED","replies":[{"message":"STOP"}]}"#,
+            r#"{"status":"REPLIED","replies":{"message":"STOP"}}"#,
+            r#"{"status":"REPLIED","replies":["STOP"]}"#,
+            r#"{"status":"REPLIED","replies":"STOP"}"#,
+            r#"{"status":"REPLIED","replies":"[{\"message\":\"STOP\"}]"}"#,
+            r#"{"status":"REPLIED","replies":[{"message":"hm","message":"STOP"}]}"#,
+            r#"{"status":"REPLIED","reply":"STOP"}"#,
+            "status=REPLIED&replies[0][message]=STOP",
+            "status=REPLIED&replies[message]=STOP",
+            "status=REPLIED&replies[]=STOP",
+            "status=REPLIED&replies=STOP",
+            "data[0][status]=REPLIED&data[0][replies][0][message]=STOP",
+            "data[status]=REPLIED&data[replies][0][message]=STOP",
+            "status=REPLIED&replies=%5B%7B%22message%22%3A%22STOP%22%7D%5D",
+        ] {
+            let texts: Vec<String> = read_single(body).receipt.replies.into_iter().map(|reply| reply.text).collect();
+            assert_eq!(texts, ["STOP"], "{body}");
+        }
+        let two = "status=REPLIED&replies[1][message]=b&replies[0][message]=a&replies[0][media][url]=https://x.example";
+        let replies = read_single(two).receipt.replies;
+        assert_eq!(replies.iter().map(|reply| reply.text.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+        assert!(replies[0].media.is_some());
+        assert_eq!(read_single(r#"{"status":"READ","reply":"5"}"#).receipt.replies, []);
     }
 
     #[test]

@@ -131,6 +131,8 @@ pub(super) async fn forgotten_number_stays_on_the_list_as_a_hash(scene: Scene) {
     let listed: Vec<OptOut> = listed.into_opt_outs().collect();
     assert_eq!((listed.len(), &listed[1]), (2, &opt_out(phone(3))));
     assert!(listed[0].who.phone().is_none() && !format!("{:?}", listed[0]).contains(&digits(2)), "{listed:?}");
+    let texts = (listed[0].reason.to_string(), listed[0].source.to_string());
+    assert_eq!(texts, ("erased".to_owned(), "erased".to_owned()), "a person wrote them");
     assert_eq!(listed[0].at, reported.at);
     // An envelope that was rendered before the opt-outs is refused, too.
     assert_eq!(scene.begin_envelope(1, scene.lease).await, Permit::OptedOut(vec![Row::new(2), Row::new(3)]));
@@ -155,7 +157,8 @@ pub(super) async fn number_is_erased_from_texts_that_mention_it(scene: Scene) {
     let page = scene.ledger.list_opt_outs(OptOutFilter::EndedOfNumber(phone(2))).await.unwrap();
     let reason = page.entries.into_iter().next().unwrap().end.unwrap().why;
     let queued = scene.ledger.take_notifications(Duration::ZERO, Duration::ZERO).await.unwrap();
-    for text in [reason, queued[0].content.notice.clone(), scene.reload_run().await.stop_reason.unwrap()] {
+    assert_eq!(reason, "erased");
+    for text in [queued[0].content.notice.clone(), scene.reload_run().await.stop_reason.unwrap()] {
         assert!(!text.contains(&digits(2)) && text.contains(&digits(3)), "{text}");
     }
 }

@@ -35,9 +35,11 @@ pub(crate) fn purge_order(counted: Run, counts: StateCounts, parts: u64) -> Purg
 }
 
 impl Scene {
-    /// A scene on an empty ledger.
+    /// A scene on an empty ledger. Its run began with the current version of the suppression list, as every run does.
     pub(crate) async fn new(ledger: Arc<dyn Ledger>) -> Self {
-        Self::with_run(ledger, &new_run(1)).await
+        let mut new = new_run(1);
+        new.suppression.version = ledger.load_suppressed_numbers("sale", new.suppression).await.unwrap().version;
+        Self::with_run(ledger, &new).await
     }
 
     /// A scene with a new run in an existing ledger.

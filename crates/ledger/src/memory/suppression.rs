@@ -85,7 +85,7 @@ impl OptOutList {
             repetition.iter_mut().for_each(|repetition| forgotten.erase_from_opt_out(repetition));
             end.iter_mut().for_each(|end| forgotten.erase_from_opt_out_end(end));
         }
-        forgotten.erase_from_opt_out(&mut opt_out);
+        opt_out.who = forgotten.addressee();
         self.add_opt_outs(vec![opt_out]);
     }
 

@@ -191,7 +191,7 @@ impl AcceptedRows {
             let records = query(SELECT_ENVELOPES)
                 .bind(run.0)
                 .bind(i64::from(next))
-                .bind(i64::from(next.saturating_add(ENVELOPES_PER_READ)))
+                .bind(i64::from(next.saturating_add(ENVELOPES_PER_READ - 1)))
                 .fetch_all(&mut *connection)
                 .await?;
             if records.is_empty() {

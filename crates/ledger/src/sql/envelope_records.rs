@@ -197,7 +197,7 @@ pub(crate) async fn record_chains(
         let records = query(envelopes::SELECT_ENVELOPES)
             .bind(run.0)
             .bind(i64::from(next))
-            .bind(i64::from(next.saturating_add(ENVELOPES_PER_READ)))
+            .bind(i64::from(next.saturating_add(ENVELOPES_PER_READ - 1)))
             .fetch_all(&mut *connection)
             .await?;
         let Some(last) = records.last() else { return Ok(()) };

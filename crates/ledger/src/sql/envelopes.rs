@@ -321,7 +321,7 @@ pub(super) async fn visit_envelopes(
 ) -> Result<(), StatementError> {
     let mut next = 1;
     loop {
-        let batch = load_envelopes(reader, run, next..=next.saturating_add(ENVELOPES_PER_READ)).await?;
+        let batch = load_envelopes(reader, run, next..=next.saturating_add(ENVELOPES_PER_READ - 1)).await?;
         let Some(last) = batch.last() else { return Ok(()) };
         next = last.envelope.saturating_add(1);
         batch.iter().for_each(&mut visit);

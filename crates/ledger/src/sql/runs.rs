@@ -381,7 +381,7 @@ fn sharding_from_row(row: &Record) -> Result<Option<Sharding>, StatementError> {
     Ok(terms.zip(id).map(|(terms, id)| Sharding { terms, id, by, proven }))
 }
 
-/// The column `purpose` of service messages that must arrive.
+/// The value of the column `purpose` for service messages that must arrive.
 pub(super) const MANDATORY: &str = "mandatory";
 
 /// The value of the column `purpose` for a run with this policy.
@@ -407,7 +407,7 @@ fn read_suppression_policy(row: &Record) -> Result<SuppressionPolicy, StatementE
 }
 
 fn parse_stop_kind(name: &str, signal: Option<u8>) -> Result<StopKind, StatementError> {
-    let unknown = || LedgerError::Unreadable(format!("unknown stop reason `{name}`")).into();
+    let unknown = || LedgerError::Unreadable(format!("unknown kind of stop `{name}`")).into();
     StopKind::from_name(name, signal).ok_or_else(unknown)
 }
 

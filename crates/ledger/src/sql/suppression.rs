@@ -116,7 +116,7 @@ pub(super) async fn hash_opt_out_number(
             .execute(&mut *connection)
             .await?;
     }
-    forgotten.erase_from_opt_out(&mut opt_out);
+    opt_out.who = forgotten.addressee();
     insert_opt_outs(connection, &[opt_out]).await?;
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! Advice considers the meaning of a word before its spelling. It never suggests a value that protects less, however
 //! similar the spelling.
 
-use super::{CHANNELS, KeyPresence, KeySpec, ValueShape, find_key, key_names};
+use super::{CHANNELS, KeyPresence, KeySpec, ValueShape, WINDOW, find_key, key_names};
 use campaign_core::finding::{did_you_mean, join_alternatives, only_candidate};
 
 /// Common synonyms of the gateway's terms.
@@ -50,6 +50,15 @@ pub(super) fn suggest_key_fix(name: &str, keys: &'static [KeySpec], root: &'stat
     }
     if let Some(meant) = find_synonym(name, keys) {
         return format!("did you mean `{meant}`?");
+    }
+    if std::ptr::eq(keys, WINDOW) && ["from", "to", "start", "end"].contains(&name) {
+        return "write both times under `hours`, as in `hours: 09:00-20:00`".to_owned();
+    }
+    if is_campaign(root) && CHANNELS.iter().any(|channel| std::ptr::eq(keys, channel_keys(channel.name))) {
+        let next = find_key(CHANNELS, name).map(|channel| channel.name).or((name == "fallback").then_some("sms"));
+        if let Some(next) = next {
+            return format!("add `- {next}: …` as the next item of `channels`; the channels are tried in order");
+        }
     }
     let elsewhere = find_key_paths(name, root);
     if let [path] = elsewhere.as_slice()

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::advice::suggest_key_fix;
 use super::structure::{check_value, head_span};
-use super::tables::TEXT_FILE;
+use super::tables::{CAMPAIGN, TEXT_FILE};
 use super::{CHANNELS, KeySpec, ValueShape, find_key, key_names};
 use crate::document::FindingCollector;
 use crate::yaml::{MapEntry, Node, NodeContent};
@@ -77,6 +77,9 @@ fn unknown_channel_finding(name: &str) -> Finding {
     let finding = Finding::new(&rules::UNKNOWN_CHANNEL, format!("`{name}` is not a channel"));
     match did_you_mean(name, key_names(CHANNELS)) {
         Some(meant) => finding.help(format!("did you mean `{meant}`?")),
+        None if find_key(CAMPAIGN, name).is_some() => {
+            finding.help(format!("move `{name}` to the top level, without a dash or indentation"))
+        }
         None => finding.help(format!("use one of the supported channels: {}", join_alternatives(key_names(CHANNELS)))),
     }
 }

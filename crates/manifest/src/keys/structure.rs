@@ -12,7 +12,7 @@ use crate::document::FindingCollector;
 use crate::value::{Percentage, Rate, Seconds, parse_cap};
 use crate::yaml::{MapEntry, Node, NodeContent, Scalar, scalar_to_json};
 use campaign_core::domain::{Amount, ParseRegionError, Region, format_count};
-use campaign_core::finding::{Finding, Fix, did_you_mean, join_alternatives, rules};
+use campaign_core::finding::{Finding, Fix, did_you_mean, join_alternatives, quote_for_yaml, rules};
 
 /// Checks the map `node`, called `owner` in findings, against its keys.
 pub(crate) fn check_map(node: &Node, owner: &str, keys: &'static [KeySpec], report: &mut FindingCollector) {
@@ -475,11 +475,17 @@ fn report_wrong_type(key: &KeySpec, entry: &MapEntry, report: &mut FindingCollec
                 .iter()
                 .find(|key| matches!(key.presence, KeyPresence::Required | KeyPresence::Choice))
                 .map_or("", |key| key.name);
-            let help = format!("write `{}: {{ {needed}: {} }}`", entry.key, scalar.text);
-            let help = if needed.is_empty() {
+            let text = quote_for_yaml(&scalar.text);
+            let help = if key.name == "consent" && scalar.text.trim() == "required" {
+                "move `consent: required` to the top level; here, write where consents are recorded, as in `consent: { \
+                 column: Consent }`"
+                    .to_owned()
+            } else if needed == "signature" && find_key(keys, "message").is_some() {
+                format!("write `{}: {{ signature: …, message: {text} }}`, with your sender name", entry.key)
+            } else if needed.is_empty() {
                 format!("write, for example, `{}`", key.format_example_as(&entry.key))
             } else {
-                help
+                format!("write `{}: {{ {needed}: {} }}`", entry.key, scalar.text)
             };
             (format!("`{}` must be a map, but is a single value", entry.key), help)
         }

@@ -220,7 +220,13 @@ impl Resolver<'_> {
                 let finding =
                     Finding::new(&rules::UNKNOWN_VALUE, format!("`else` is `{word}`, but `texts` has no such key"));
                 let meant = did_you_mean(&word, words()).map(|meant| format!("did you mean `{meant}`?"));
-                let help = meant.unwrap_or_else(|| format!("write one of {}", join_alternatives(words())));
+                let help = meant.unwrap_or_else(|| {
+                    format!(
+                        "`else` names one of the texts: add the text for all other values under `texts`, as in `other: \
+                         \"…\"`, and write `else: other`; or write one of {}",
+                        join_alternatives(words())
+                    )
+                });
                 self.report.add(&other.value.span, finding.help(help));
                 self.gaps.any = true;
                 None

@@ -272,7 +272,8 @@ impl Resolver<'_> {
             Ok(timing) => timing.single_time().map(SendingDeadline::At).map(Some),
             Err(error) => {
                 let form = "write a date and time such as `2026-12-07 20:00`, or a duration such as `12h`";
-                let help = suggest_date_order(text).unwrap_or_else(|| form.to_owned());
+                let with_time = if text.contains(':') { text.to_owned() } else { format!("{text} 20:00") };
+                let help = suggest_date_order(&with_time).unwrap_or_else(|| form.to_owned());
                 let finding = Finding::new(&rules::UNTIL, format!("`until: {text}` {}", error.why));
                 self.report.add(span, finding.help(help));
                 None

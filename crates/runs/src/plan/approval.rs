@@ -179,7 +179,7 @@ impl PlanReview {
     fn refuse_changed_campaign(&self) -> Result<(), Error> {
         let current: FrozenInputs = freeze_inputs(&self.inputs, &self.survey);
         let destination = &self.inputs.destination;
-        let options = self.planned.options.clone().with_resources_of(&self.inputs);
+        let options = self.planned.options.clone().with_current_terms_of(&self.inputs);
         if list_valid_digests(&current, destination, &options)?.contains(&self.digest) {
             return Ok(());
         }

@@ -274,12 +274,12 @@ impl Session {
         }
         let ledger = self.adapters.ledger.as_ref();
         let frozen = &self.load_frozen(run).await?.inputs;
-        let current = PlanOptions::default().with_resources_of(self.inputs());
+        let current = PlanOptions::default().with_current_terms_of(self.inputs());
         let mut options = vec![current.clone(), PlanOptions { again: true, ..current }];
         for used in ledger.list_approvals(ApprovalFilter::Run(run.key)).await? {
             let plans = ledger.find_plans(&used.approval.digest).await?;
             let planned = plans.first().map(PlanContent::parse_campaign).transpose()?;
-            options.extend(planned.map(|planned| planned.options.with_resources_of(self.inputs())));
+            options.extend(planned.map(|planned| planned.options.with_current_terms_of(self.inputs())));
         }
         let digests = options.iter().map(|options| list_valid_digests(frozen, &self.inputs().destination, options));
         let used_approval = self.find_used_approval(run, &digests.collect::<Result<Vec<_>, _>>()?.concat()).await?;

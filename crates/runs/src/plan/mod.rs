@@ -41,7 +41,7 @@ use crate::{
 use campaign_core::domain::{Amount, CountrySet, MessageContent, NamedTemplate};
 use campaign_core::finding::Finding;
 use campaign_engine::check::online::Cost;
-use campaign_engine::check::{ABROAD_LIMIT, RunStart};
+use campaign_engine::check::{ABROAD_LIMIT, RECIPIENTS_LIMIT, RunStart};
 use campaign_engine::delivery::{CHANGED_TEXTS, FrozenInputs};
 use campaign_engine::report::Forecast;
 use campaign_ledger::{Plan, PlanRecord, Run, StateCounts};
@@ -131,7 +131,7 @@ impl PlanOptions {
             again: request.round != Round::Same,
             occurrence: occurrence
                 .map(|occurrence| (occurrence.format_nominal_time(), occurrence.zone_name().to_owned())),
-            ..Self::default().with_resources_of(inputs)
+            ..Self::default().with_current_terms_of(inputs)
         }
     }
 }
@@ -290,7 +290,7 @@ fn hash_resources(inputs: &Inputs) -> BTreeMap<String, String> {
 
 impl PlanOptions {
     /// The options with the campaign's current sending hours, resources, countries and policy for rows in doubt.
-    fn with_resources_of(self, inputs: &Inputs) -> Self {
+    fn with_current_terms_of(self, inputs: &Inputs) -> Self {
         let on_in_doubt = inputs.campaign.delivery.on_in_doubt;
         Self {
             hours: inputs.campaign.describe_hours(inputs.destination.profile()),
@@ -343,7 +343,7 @@ fn list_valid_digests(
 impl PlannedCampaign {
     /// Refuses programs, URLs and sources that differ from the plan, before any of them is started, contacted or read.
     pub(crate) fn refuse_changed_resources(&self, digest: &str, inputs: &Inputs) -> Result<(), Error> {
-        let options = self.options.clone().with_resources_of(inputs);
+        let options = self.options.clone().with_current_terms_of(inputs);
         let is_same_gateway = self.inputs.brief.gateway == inputs.campaign.brief.gateway;
         let differences = self.resource_differences(&options, is_same_gateway);
         if differences.is_empty() {
@@ -502,8 +502,8 @@ pub async fn create_plan(
     let (planned, cost) = plan_campaign(inputs, &list, &chosen, request);
     let digest = store_plan(adapters, planned.clone(), &inputs.destination).await?;
     let mut findings = check_inputs(inputs, Some(&list), start);
-    // This limit has already been checked, with the number that the request allows.
-    findings.retain(|finding| *finding.rule != ABROAD_LIMIT);
+    // These limits have already been checked, with the numbers that the request allows.
+    findings.retain(|finding| ![&ABROAD_LIMIT, &RECIPIENTS_LIMIT].contains(&finding.rule));
     let due = inputs.campaign.next_due_after(now);
     let forecast = Forecast::for_rows(&inputs.campaign, inputs.destination.profile(), &list.survey, &chosen, due);
     let resources = inputs.campaign.list_resources(inputs.destination.profile());

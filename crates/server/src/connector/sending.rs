@@ -282,11 +282,11 @@ pub(super) fn not_sent_error(reason: &str, stop: Option<&Stop>) -> ToolError {
 /// The identity of a message: its recipient and its content.
 ///
 /// Words, letters and punctuation distinguish texts. Surrounding spaces, the number and kind of spaces and line breaks
-/// between words, invisible characters and the encoding of letters do not. Messages through a gateway on loopback have
-/// separate identities.
+/// between words, invisible characters and the encoding of letters do not, nor does the tool that sends the message.
+/// Messages through a gateway on loopback have separate identities.
 fn message_identity(phone: Phone, content: &MessageContent<Cow<'_, str>>, loopback: bool) -> Vec<u8> {
     let content = content.map_texts(|text| normalize_text(text));
-    let content = serde_json::to_string(&content).unwrap_or_default();
+    let content = serde_json::to_string(&content.stages).unwrap_or_default();
     format!("{loopback}\n{phone}\n{content}").into_bytes()
 }
 

@@ -348,7 +348,8 @@ impl DaemonState {
                 return Ok(false);
             }
             ListArrival::Complete | ListArrival::Overdue if now > waiting.until => {
-                self.skip_occurrence(active, &waiting.occurrence, 0, SkipReason::NoList(waiting.list)).await?;
+                let reason = memory.damage.clone().map_or(SkipReason::NoList(waiting.list), SkipReason::Damaged);
+                self.skip_occurrence(active, &waiting.occurrence, 0, reason).await?;
                 return Ok(false);
             }
             ListArrival::Complete | ListArrival::Pending | ListArrival::Overdue => {}

@@ -469,7 +469,7 @@ impl DaemonState {
         tracing::info!(
             schedule = active.name,
             occurrence = occurrence.format_nominal_time(),
-            "waiting for the campaign"
+            "waiting for the campaign lock"
         );
         memory.locked = Some(AwaitingLock { occurrence, until, tried_at: now });
     }

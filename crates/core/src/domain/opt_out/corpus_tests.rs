@@ -57,6 +57,11 @@ fn clear_opt_outs_are_recognized_for_every_purpose() {
         "BAJA",
         "S T O P",
         "🛑",
+        "Usuń mnie",
+        "Usuń mój numer",
+        "Nie pisz do mnie",
+        "Wypisuję się",
+        "Zrezygnuj",
     ] {
         for purpose in [Purpose::Marketing, Purpose::Service] {
             let is_opt_out = OptOutWords::default().classify_reply(reply, purpose).into_opt_out().is_some();

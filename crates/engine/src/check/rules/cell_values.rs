@@ -9,7 +9,7 @@ use super::skipped_rows::describe_first;
 use super::{collect_texts, damaged_text, expressions, links, read_included_texts, wording};
 use crate::check::compiled_campaign::to_finding;
 use crate::check::row_anomalies::find_cell_anomaly;
-use crate::check::{AnomalyRows, EmptyCells, RowAnomaly, Survey};
+use crate::check::{AnomalyRows, DateComparison, EmptyCells, RowAnomaly, Survey};
 use campaign_content::message::{LookupTable, problem_at};
 use campaign_core::define_rules;
 use campaign_core::domain::variable::is_variable;
@@ -94,6 +94,10 @@ pub fn check_row_anomalies(survey: &Survey) -> Vec<Finding> {
             RowAnomaly::NearMatch(index) => {
                 let (_, comparison) = survey.unmatched_comparisons.iter().find(|(unmatched, _)| *unmatched == index)?;
                 Some(expressions::report_near_match(&comparison.name, &comparison.text, example, &place))
+            }
+            RowAnomaly::UnlikeDate(index) => {
+                let DateComparison { name, corrected, .. } = survey.date_comparisons.get(index)?;
+                Some(expressions::report_unlike_dates(name, corrected, example, &place))
             }
         }
     };

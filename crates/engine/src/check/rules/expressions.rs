@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use super::read_included_texts;
 use campaign_content::message::{
     ColumnName, ConditionCheck, ConditionKind, FilterCall, TextProblem, find_condition_checks, find_defined_names,
-    find_filter_calls, find_mentions, find_number_comparisons, problem_at, suggest_number_comparison,
+    find_filter_calls, find_mentions, find_number_comparisons, problem_at, suggest_conversion,
 };
 use campaign_core::define_rules;
 use campaign_core::domain::variable::{CAMPAIGN_VARIABLES, ROW_VARIABLES, is_reserved};
@@ -59,9 +59,13 @@ pub(super) fn check_comparisons(text: &NamedTemplate, is_column: impl Fn(&str) -
             ),
             ConditionKind::IsNumber { corrected, .. } => (
                 format!("`{name}` is never a number, because cells are always text"),
-                suggest_number_comparison(name, &corrected),
+                suggest_conversion(name, &corrected),
             ),
-            ConditionKind::IsTruthy | ConditionKind::IsText(_) => return None,
+            ConditionKind::IsOrderedText { corrected } => (
+                format!("`{name}` is ordered as text, in which `9` comes after `100`"),
+                suggest_conversion(name, &corrected),
+            ),
+            ConditionKind::IsTruthy | ConditionKind::IsText(_) | ConditionKind::IsDate { .. } => return None,
         };
         Some(problem_at(text, check.span, &CELL_IS_TEXT, message, &help))
     };
@@ -97,7 +101,7 @@ pub(in crate::check) fn find_failing_comparisons(
                 continue;
             };
             let message = format!("`{name}` is text but is compared with a number");
-            let help = suggest_number_comparison(&name, &corrected);
+            let help = suggest_conversion(&name, &corrected);
             let problem = problem_at(&text, span, &rules::TEXT_FAILS, message, &help);
             if !problems.contains(&problem) {
                 problems.push(problem);
@@ -129,8 +133,23 @@ pub(super) fn report_truthy_cells(name: &str, example: &str, rows: &str) -> Find
         .iter()
         .find(|(no, _)| no.eq_ignore_ascii_case(example.trim()))
         .map_or("…", |(_, yes)| yes);
-    let help = format!("write `{{% if {name} == '{yes}' %}}`, with the word that the list uses for “yes”");
+    let help = match example.trim() {
+        "0" => format!(
+            "if the column contains amounts, write `{{% if {name} | float > 0 %}}`; if it contains `1` for “yes”, write \
+             `{{% if {name} == '1' %}}`"
+        ),
+        _ => format!("write `{{% if {name} == '{yes}' %}}`, with the word that the list uses for “yes”"),
+    };
     Finding::new(&CELL_IS_TEXT, message).help(help)
+}
+
+/// A finding about cells that are compared with a date of another form.
+pub(super) fn report_unlike_dates(name: &str, corrected: &str, example: &str, rows: &str) -> Finding {
+    let message = format!(
+        "a condition compares `{name}` with a date as text, but the cell is `{example}` in {rows}: dates match only in \
+         the form `2026-12-05`"
+    );
+    Finding::new(&CELL_IS_TEXT, message).help(suggest_conversion(name, corrected))
 }
 
 /// A finding about a comparison that no row matches, although some cells are similar to the expected value.

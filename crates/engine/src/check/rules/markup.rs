@@ -27,6 +27,16 @@ define_rules! {
         example: ["message: \"**Sale** until Sunday\""],
         fix: "remove the Markdown, and write plain addresses; WhatsApp and Viber show `*word*` in bold",
     }
+    warning STRAY_TAG_END = "stray-tag-end" {
+        cause: "A tag ends that never began. Its braces would be sent literally.",
+        example: ["message: \"Hello, {{ first_name }} }}!\""],
+        fix: "remove the braces, or write the beginning of the tag",
+    }
+    warning ALTERNATIVE_TEXTS = "alternative-texts" {
+        cause: "A list of alternatives would be sent literally. Texts are not chosen at random.",
+        example: ["message: \"{Hi|Hello}, {{ first_name }}!\""],
+        fix: "keep one of the texts, or compare several with `variants`",
+    }
     warning URL_ESCAPE = "url-escape" {
         cause: "A URL escape would be sent literally. `%20` and `%0A` mean a space and a line break only in addresses.",
         example: ["message: \"Sale!%0AUntil Sunday.\""],
@@ -130,6 +140,38 @@ pub(super) fn check_markdown(text: &NamedTemplate) -> Vec<TextProblem> {
     markup_finding(text, &find_markdown(&mask_tags(text), &text.source), &MARKDOWN, help).into_iter().collect()
 }
 
+/// Reports ends of tags in the constant parts of a text.
+pub(super) fn check_stray_tag_ends(text: &NamedTemplate) -> Vec<TextProblem> {
+    let mut spans: Vec<Range<usize>> = Vec::new();
+    // A part with the beginning of a tag is the content of a `raw` block.
+    for (part, span) in constant_parts(text).filter(|(part, _)| !part.contains("{{") && !part.contains("{%")) {
+        let to_span = |at: usize, length: usize| span.start + at..span.start + at + length;
+        if span.start > 0 && part.starts_with('}') && !part.starts_with("}}") {
+            spans.push(to_span(0, 1));
+        }
+        let ends = ["}}", "%}"].into_iter().flat_map(|end| part.match_indices(end));
+        spans.extend(ends.map(|(at, end)| to_span(at, end.len())));
+    }
+    let help = |_: &[&str]| "remove it, or write the beginning of the tag, `{{` or `{%`, before it".to_owned();
+    markup_finding(text, &spans, &STRAY_TAG_END, help).into_iter().collect()
+}
+
+/// Reports lists of alternatives, such as `{Hi|Hello}`, in the constant parts of a text.
+pub(super) fn check_alternative_texts(text: &NamedTemplate) -> Vec<TextProblem> {
+    let mut spans: Vec<Range<usize>> = Vec::new();
+    for (part, span) in constant_parts(text) {
+        for (open, _) in part.match_indices('{') {
+            let inner = part[open + 1..].split(['{', '}']).next().unwrap_or_default();
+            let close = open + 1 + inner.len();
+            if inner.contains('|') && inner.contains(char::is_alphanumeric) && part[close..].starts_with('}') {
+                spans.push(span.start + open..span.start + close + 1);
+            }
+        }
+    }
+    let help = |_: &[&str]| "keep one of the texts; to compare several, use `variants`".to_owned();
+    markup_finding(text, &spans, &ALTERNATIVE_TEXTS, help).into_iter().collect()
+}
+
 /// Reports URL-escaped spaces and line breaks in the constant parts of a text.
 pub(super) fn check_url_escapes(text: &NamedTemplate) -> Vec<TextProblem> {
     let masked = mask_tags(text);
@@ -173,6 +215,30 @@ mod tests {
 
     static RULE: Rule =
         Rule::warning("fragment", RuleText { cause: "A fragment.", example: &["text: \"<b>\""], fix: "remove it" });
+
+    fn find_reported(check: fn(&NamedTemplate) -> Vec<TextProblem>, source: &str) -> Vec<String> {
+        check(&NamedTemplate { name: "t".into(), source: source.into() })
+            .into_iter()
+            .map(|found| found.message)
+            .collect()
+    }
+
+    #[test]
+    fn braces_without_a_tag_are_reported() {
+        for (source, reported) in [
+            ("{{ name }}}!", "`}` would be sent literally"),
+            ("name}}, 20%}", "`}}` and `%}` would be sent literally"),
+            ("{{ name }} :-} 100%", ""),
+            ("{% raw %}{{ name }}{% endraw %}", ""),
+        ] {
+            let expected: Vec<&str> = Some(reported).filter(|reported| !reported.is_empty()).into_iter().collect();
+            assert_eq!(find_reported(check_stray_tag_ends, source), expected, "{source}");
+        }
+        assert_eq!(
+            find_reported(check_alternative_texts, "{Hi|Hello}, {a} {|}"),
+            ["`{Hi|Hello}` would be sent literally"]
+        );
+    }
 
     #[test]
     fn finding_lists_each_fragment_once_and_truncates_long_lists() {

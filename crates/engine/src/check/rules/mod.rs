@@ -52,8 +52,9 @@ pub use list::{
     check_embedded_rows, check_inverted_zones, check_unknown_zones, list_format_note, missing_zone_column_finding,
 };
 pub use recipients::{
-    check_changed_rows, check_consent_dates, check_consent_source, check_differing_duplicates, check_landlines,
-    check_limits, check_list_limit, check_opted_out_rows,
+    RECIPIENTS_LIMIT, check_changed_rows, check_consent_dates, check_consent_source, check_differing_duplicates,
+    check_landlines, check_limits, check_list_limit, check_opted_out_rows, check_recipients_limit,
+    check_unused_consents,
 };
 pub(super) use recipients::{check_duplicate_number, missing_consent_column_finding};
 pub use schedule::NEVER_SENDS;
@@ -164,7 +165,7 @@ pub fn collect_notes(
 }
 
 /// The checks of a single text.
-const TEXT_CHECKS: [fn(&NamedTemplate) -> Vec<TextProblem>; 10] = [
+const TEXT_CHECKS: [fn(&NamedTemplate) -> Vec<TextProblem>; 12] = [
     wording::check_mixed_alphabets,
     links::check_insecure_links,
     links::check_broken_links,
@@ -173,6 +174,8 @@ const TEXT_CHECKS: [fn(&NamedTemplate) -> Vec<TextProblem>; 10] = [
     markup::check_html_tags,
     markup::check_url_escapes,
     markup::check_markdown,
+    markup::check_stray_tag_ends,
+    markup::check_alternative_texts,
     markup::check_escaped_line_breaks,
     expressions::check_filter_arguments,
 ];

@@ -41,6 +41,15 @@ define_rules! {
         ],
         fix: "remove the duplicates from the list, or write `duplicates: skip`",
     }
+    warning CONSENT_NOT_REQUIRED = "consent-not-required" {
+        cause: "Consents are recorded, but not required. Recipients without consent get the message too.",
+        example: [
+            "recipients: { file: list.csv, consent: { column: agreed } }     # without `consent: required`",
+            "list.csv: phone,agreed",
+            "          380501234567,no",
+        ],
+        fix: "write `consent: required` at the top level of the campaign file",
+    }
     warning CONSENT_DATE = "consent-date" {
         cause: "A consent date is missing or unreadable. Consent without a valid date does not count.",
         example: [
@@ -67,6 +76,11 @@ define_rules! {
                 message.",
         example: ["limits: { recipients: 1 }                   # the list has more"],
         fix: "shorten the list; raise the limit only if all of these recipients should get a message",
+    }
+    pub error RECIPIENTS_LIMIT = "recipients-limit" {
+        cause: "The list is larger than the profile allows. A run can have at most `limits.recipients` recipients.",
+        example: ["gateways.yaml: production: { limits: { recipients: 1 } }"],
+        fix: "check the list; to send to all of them, run with `--up-to N`",
     }
 }
 
@@ -125,6 +139,21 @@ pub(in crate::check) fn check_duplicate_number(
     let help = "remove one of the rows from the list, or write `duplicates: skip` to use only the first row with each \
                 number";
     Some(Finding::new(&DUPLICATE_NUMBER, message).help(help))
+}
+
+/// A warning about recipients who would get marketing without a recorded consent, because consent is not required.
+pub fn check_unused_consents(survey: &Survey, campaign: &Campaign) -> Option<Finding> {
+    let rows = &survey.without_consent;
+    if rows.is_empty() || !campaign.brief.purpose.is_marketing() {
+        return None;
+    }
+    let (have, get) = if rows.len() == 1 { ("has", "gets") } else { ("have", "get") };
+    let message = format!(
+        "{} {have} no valid consent, but {get} a message, because consent is not required",
+        format_count(rows.len(), "recipient")
+    );
+    let help = "write `consent: required` at the top level of the campaign file, not under `recipients`";
+    Some(Finding::new(&CONSENT_NOT_REQUIRED, message).help(help).at(campaign.places.locate_key("recipients.consent")))
 }
 
 /// A warning about consents without a readable date.
@@ -284,6 +313,19 @@ pub fn check_limits(
         Some(exceeded_limit_finding(excess, "limits.cost", limit.to_string(), used))
     });
     recipients.into_iter().chain(cost).collect()
+}
+
+/// An error if a new run would have more recipients than the profile allows.
+pub fn check_recipients_limit(profile: &Profile, recipients: u64) -> Option<Finding> {
+    let limit = profile.recipients_limit.map(u64::from).filter(|limit| recipients > *limit)?;
+    let message = format!(
+        "{} would get a message, but `limits.recipients` in the profile `{}` is {}",
+        format_count(recipients, "recipient"),
+        profile.name,
+        format_thousands(limit)
+    );
+    let help = format!("check the list; to send to all of them, run with `--up-to {recipients}`");
+    Some(Finding::new(&RECIPIENTS_LIMIT, message).help(help))
 }
 
 /// A warning if the list has more recipients than the limit allows, for use when the messages cannot be prepared.

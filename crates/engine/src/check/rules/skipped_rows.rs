@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use roaring::RoaringBitmap;
 
 use crate::check::column_cells::UnmatchedCells;
-use crate::check::{ALREADY_SENT, FILTERED, REJECTED_IN_RUN, Survey};
+use crate::check::{ALREADY_SENT, DUPLICATE, FILTERED, REJECTED_IN_RUN, Survey};
 use campaign_content::audience::PhoneProblem;
+use campaign_content::message::{ConditionKind, enclose_condition, find_condition_checks, suggest_conversion};
 use campaign_core::define_rules;
-use campaign_core::domain::{format_count, format_thousands};
+use campaign_core::domain::{CONSENT_EXPIRED, NO_CONSENT, format_count, format_thousands};
 use campaign_core::finding::{Finding, Rule, rules};
 use campaign_ledger::{CANCELLED_EARLIER, CAPPED, COUNTRY, ExcludedRows, OPTED_OUT, RowState};
 use campaign_manifest::{CampaignBrief, Percentage};
@@ -302,6 +303,9 @@ fn advise_on_reason(state: RowState, reason: &str) -> &'static str {
             "check whether this is the right list, and check `countries` in the campaign and in the profile's `policy`"
         }
         (_, CAPPED) => "send later, when the cap allows messages to these recipients again",
+        (_, NO_CONSENT) => "check `recipients.consent`: its column or file, and the answers that mean consent (`is`)",
+        (_, CONSENT_EXPIRED) => "ask these recipients for their consent again, or check the column of its dates (`at`)",
+        (_, DUPLICATE) => "check the phone column; each number gets one message, unless `duplicates: allow` is set",
         _ => "check the list and the keys that skip recipients: `where`, `exclude`, `holdout`",
     }
 }
@@ -321,8 +325,19 @@ pub(in crate::check) fn check_empty_selection(brief: &CampaignBrief, survey: &Su
         1 => format!("the only row does not match `where: {source}`"),
         rows => format!("none of the {rows} rows matches `where: {source}`"),
     };
-    let help = "spell the word exactly as in the list; the comparison is case-sensitive unless you add `| lower` \
-                after the name";
+    let date = find_condition_checks(&enclose_condition(condition)).into_iter().find_map(|check| match check.kind {
+        ConditionKind::IsDate { corrected } => Some((check.name, corrected)),
+        _ => None,
+    });
+    let help = match date {
+        Some((name, corrected)) => format!(
+            "{}; for a day without its year, such as a birthday, compare both sides with `| date(format=\"%m-%d\")`",
+            suggest_conversion(&name, &corrected)
+        ),
+        None => "spell the word exactly as in the list; the comparison is case-sensitive unless you add `| lower` \
+                 after the name"
+            .to_owned(),
+    };
     Some(Finding::new(&NOBODY_MEANT, message).help(help))
 }
 

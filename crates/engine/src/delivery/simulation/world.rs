@@ -366,7 +366,11 @@ impl SimulatedWorld {
             timeout: plan.timeout,
             limits,
             proven: has_accepted(snapshot) || self.mistake == Some(Mistake::NoWarmUp),
-            first_messages: if plan.endpoint == Endpoint::Async { Duration::from_secs(10) } else { Duration::ZERO },
+            first_messages_timeout: if plan.endpoint == Endpoint::Async {
+                Duration::from_secs(10)
+            } else {
+                Duration::ZERO
+            },
             sharing: None,
             opt_outs: Arc::new(RunOptOuts::without_errors("sale@1".to_owned())),
             is_attended: false,
