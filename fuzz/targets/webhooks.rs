@@ -60,7 +60,7 @@ fn check_receipt(item: &Value, read: &IdentifiedReceipt, body: &str) {
 /// are read differently from a form.
 fn check_form(members: &Map<String, Value>, receipts: &[IdentifiedReceipt]) {
     let is_plain = |(name, value): (&String, &Value)| {
-        !name.starts_with("data") && name != "replies" && value.as_str().is_some_and(|text| !text.is_empty())
+        !name.starts_with("data") && !name.starts_with("replies") && value.as_str().is_some_and(|text| !text.is_empty())
     };
     if !members.iter().all(is_plain) || members.keys().next().is_some_and(|name| name.starts_with(['{', '['])) {
         return;

@@ -76,7 +76,7 @@ fn account_tools_conform_to_their_schemas() {
         ("send_rcs", rcs),
         (
             "send_chain",
-            json!({ "phone": phone, "channels": ["sms"], "sms": { "message": "Hi", "signature": "OlenaCo" } }),
+            json!({ "phone": phone, "channels": ["sms"], "sms": { "message": "Hello", "signature": "OlenaCo" } }),
         ),
         ("create_sms_template", json!({ "name": "Sale", "text": "Hi" })),
         ("message_status", json!({ "id": 7 })),

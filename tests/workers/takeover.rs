@@ -19,7 +19,7 @@ fn killed_worker_leaves_only_started_requests_in_doubt() {
         let has_started_request = !point.starts_with("share");
         let finished = run.finish().exits(if has_started_request { 4 } else { 0 });
         assert_eq!(
-            finished.details().contains("earlier run was interrupted"),
+            finished.details().contains("process that was sending this run ended unexpectedly"),
             has_started_request,
             "{}",
             finished.details()

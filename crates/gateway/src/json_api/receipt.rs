@@ -236,12 +236,16 @@ struct FormKey<'k> {
 
 impl<'k> FormKey<'k> {
     fn parse(key: &'k str) -> Option<Self> {
-        let Some((first, rest)) = key.split_once('[') else { return Some(Self { item: None, path: vec![key] }) };
-        let mut path: Vec<&str> = [first].into_iter().chain(rest.strip_suffix(']')?.split("][")).collect();
-        if first != "data" {
-            return Some(Self { item: None, path });
-        }
-        path.remove(0);
+        let plain = Self { item: None, path: vec![key] };
+        let Some((first, rest)) = key.split_once('[') else { return Some(plain) };
+        let inner = rest.strip_suffix(']').map(|inner| inner.split("]["));
+        let mut path: Vec<&str> = match (first, inner) {
+            ("replies", Some(inner)) => {
+                return Some(Self { item: None, path: [first].into_iter().chain(inner).collect() });
+            }
+            ("data", inner) => inner?.collect(),
+            _ => return Some(plain),
+        };
         let item = if path.len() > 1 { path[0].parse().ok() } else { None };
         if item.is_some() {
             path.remove(0);

@@ -369,6 +369,21 @@ impl ListedFigures {
     }
 }
 
+/// The maximum number of rows that are counted while a page is loaded.
+const MAX_ROWS_TO_COUNT: u64 = 10_000;
+
+/// Whether a run can be counted while a page is loaded. Runs of single messages have no stored figures while further
+/// messages can be added.
+async fn is_quickly_counted(ledger: &dyn Ledger, run: &Run) -> Result<bool, LedgerError> {
+    if run.purged_at.is_some() {
+        return Ok(false);
+    }
+    if run.shared {
+        return Ok(ledger.list_envelope_summaries(run.key).await?.len() as u64 <= MAX_ROWS_TO_COUNT);
+    }
+    Ok(run.recipients <= MAX_ROWS_TO_COUNT && !is_owned(ledger, run).await?)
+}
+
 /// The version of stored figures: the receipts and the counts of their run.
 type FiguresVersion = (u64, Option<(StateCounts, u64)>);
 
@@ -377,8 +392,8 @@ type FiguresVersion = (u64, Option<(StateCounts, u64)>);
 pub(super) struct ListedFiguresCache(Mutex<HashMap<RunId, (FiguresVersion, Arc<ListedFigures>)>>);
 
 impl ListedFiguresCache {
-    /// Loads the stored figures of a run. Returns `None` while the run is being sent, and until the latest receipts of
-    /// the run are counted.
+    /// Loads the stored figures of a run, or counts a small run. Returns `None` while a campaign is being sent, and until
+    /// the latest receipts of a large run are counted.
     ///
     /// # Errors
     /// If the ledger cannot be read.
@@ -388,8 +403,17 @@ impl ListedFiguresCache {
         if let Some((_, figures)) = cached.filter(|(cached_version, _)| *cached_version == version) {
             return Ok(Some(figures));
         }
-        let Some(figures) = RunFigures::load_stored(ledger, run).await? else { return Ok(None) };
+        let stored = RunFigures::load_stored(ledger, run).await?;
+        let is_stored = stored.is_some();
+        let figures = match stored {
+            Some(stored) => stored,
+            None if is_quickly_counted(ledger, run).await? => RunFigures::load(ledger, run, false).await?,
+            None => return Ok(None),
+        };
         let figures = Arc::new(ListedFigures::from_figures(figures));
+        if !is_stored {
+            return Ok(Some(figures));
+        }
         let mut entries = self.lock();
         if entries.len() >= MAX_CACHED_FIGURES {
             entries.clear();
@@ -408,7 +432,21 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::*;
+    use campaign_core::domain::OperationOutcome;
     use campaign_testing::{RowCase, build_run};
+
+    #[tokio::test]
+    async fn small_run_without_stored_figures_is_counted() {
+        let rejected = OperationOutcome::Rejected { error: "No route".into() };
+        let (ledger, run) = build_run(&[RowCase::Sent(rejected, Vec::new()), RowCase::Planned]).await;
+        assert!(RunFigures::load_stored(&ledger, &run).await.unwrap().is_none());
+        let cache = ListedFiguresCache::default();
+        assert!(cache.load(&ledger, &run).await.unwrap().is_some());
+        let large = Run { recipients: MAX_ROWS_TO_COUNT + 1, ..run.clone() };
+        assert!(cache.load(&ledger, &large).await.unwrap().is_none());
+        let shared = Run { shared: true, ..large };
+        assert!(cache.load(&ledger, &shared).await.unwrap().is_some(), "its size is that of its messages");
+    }
 
     const POLICY: CachePolicy = CachePolicy {
         min_ttl: Duration::from_secs(1),
