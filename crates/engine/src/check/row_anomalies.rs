@@ -136,6 +136,14 @@ pub struct DateComparison {
     pub corrected: String,
 }
 
+/// The comparisons that findings name.
+pub(super) struct ReportedComparisons {
+    /// The comparisons that matched no row, each with its index.
+    pub(super) unmatched: Vec<(usize, Comparison)>,
+    /// The comparisons with dates.
+    pub(super) dates: Vec<DateComparison>,
+}
+
 /// Finds anomalies in the rows of a campaign.
 pub(super) struct AnomalyDetector {
     /// The columns that texts use, except the phone columns.
@@ -269,15 +277,15 @@ impl AnomalyDetector {
         anomalies
     }
 
-    /// The comparisons that matched no row, each with its index, and all comparisons with dates.
-    pub(super) fn into_comparisons(self) -> (Vec<(usize, Comparison)>, Vec<DateComparison>) {
-        let Self { comparisons, matched, date_comparisons, .. } = self;
+    /// The comparisons that findings name.
+    pub(super) fn into_comparisons(self) -> ReportedComparisons {
+        let Self { comparisons, matched, date_comparisons: dates, .. } = self;
         let indexed = comparisons.into_iter().zip(matched).enumerate();
         let unmatched = indexed
             .filter(|(_, (_, matched))| !matched.load(Ordering::Relaxed))
             .map(|(index, (comparison, _))| (index, comparison))
             .collect();
-        (unmatched, date_comparisons)
+        ReportedComparisons { unmatched, dates }
     }
 }
 

@@ -17,7 +17,7 @@ use super::exclusions::{DUPLICATE, HOLDOUT, SurveyExclusions};
 use super::parallel::{count_cores, process_in_order};
 use super::row_anomalies::{
     AnomalyDetector, AnomalyRowsByColumn, Comparison, DateComparison, FoundAnomaly, MessageShapes, RepeatedNumbers,
-    add_anomalies, hash_message,
+    ReportedComparisons, add_anomalies, hash_message,
 };
 use super::timing::{LocalZones, RecipientZones};
 use super::{RecipientCountries, rules};
@@ -487,7 +487,7 @@ impl SurveyTally {
         columns: Vec<ListColumn>,
         empty: Vec<EmptyCells>,
         places: Option<&SourceMap>,
-        (unmatched_comparisons, date_comparisons): (Vec<(usize, Comparison)>, Vec<DateComparison>),
+        comparisons: ReportedComparisons,
     ) -> Result<Survey, Vec<Finding>> {
         let brief = inputs.brief;
         let parts = self.by_size.iter().map(|(size, rows)| size.billed_parts() * rows.len()).sum();
@@ -519,8 +519,8 @@ impl SurveyTally {
             local_zones: self.local_zones,
             examples: self.examples,
             anomalies: self.anomalies,
-            unmatched_comparisons,
-            date_comparisons,
+            unmatched_comparisons: comparisons.unmatched,
+            date_comparisons: comparisons.dates,
             columns,
             sent_by_day: inputs.excluded.sent_by_day.clone(),
         };
