@@ -6,7 +6,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use roaring::{RoaringBitmap, RoaringTreemap};
 use sha2::Sha256;
 
-use super::suppression::{is_own_end_reason, is_own_source};
+use super::suppression::{REPLACED_REASON, is_own_source};
 use super::{
     AskedRow, CapQuery, EnvelopeRecord, LedgerFuture, NewNotification, OptOut, OptOutEnd, Ownership, RowChange, Run,
     RunId, SentRow, StateCounts,
@@ -117,19 +117,24 @@ impl NumberErasure {
         *answer = self.erase_from_text(answer);
     }
 
-    /// Replaces the number in an opt-out with its hash, and erases texts that a person wrote.
+    /// Replaces the number in an opt-out with its hash, and erases it from the texts. Texts that a person wrote are erased
+    /// completely.
     pub(crate) fn erase_from_opt_out(self, opt_out: &mut OptOut) {
         let OptOut { who, scope: _, reach: _, reason, source, at: _ } = opt_out;
         *who = self.addressee();
-        if !is_own_source(source) {
+        if is_own_source(source) {
+            (*reason, *source) = (self.erase_from_text(reason).into(), self.erase_from_text(source).into());
+        } else {
             (*reason, *source) = (ERASED.into(), ERASED.into());
         }
     }
 
-    /// Erases the text of the removal of an opt-out, unless this program wrote it.
+    /// Erases the reason for the removal of an opt-out, or only the number if this program wrote the reason.
     pub(crate) fn erase_from_opt_out_end(self, end: &mut OptOutEnd) {
-        let OptOutEnd { at: _, by: _, why } = end;
-        if !is_own_end_reason(why) {
+        let OptOutEnd { at: _, by, why } = end;
+        if is_own_source(by) || why == REPLACED_REASON {
+            *why = self.erase_from_text(why);
+        } else {
             *why = ERASED.to_owned();
         }
     }
@@ -277,10 +282,33 @@ impl BitOrAssign for NumberSet {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+
     use super::*;
+    use crate::{OptOutReach, OptOutScope};
 
     fn phone(last: u64) -> Phone {
         Phone::new(380_501_234_560 + last).unwrap()
+    }
+
+    #[test]
+    fn texts_of_a_person_are_erased_but_not_those_of_this_program() {
+        let erasure = NumberErasure { phone: phone(1), hash: NumberKey::new([7; 32]).hash_number(phone(1)) };
+        let number = phone(1).to_u64();
+        let reasons = |source: &str, reason: &str| {
+            let (scope, reach) = (OptOutScope::Marketing, OptOutReach::AllGateways);
+            let (who, at) = (phone(1).into(), Timestamp::UNIX_EPOCH);
+            let mut opt_out = OptOut { who, scope, reach, reason: reason.into(), source: source.into(), at };
+            let mut end = OptOutEnd { at, by: source.to_owned(), why: reason.to_owned() };
+            erasure.erase_from_opt_out(&mut opt_out);
+            erasure.erase_from_opt_out_end(&mut end);
+            [opt_out.reason.to_string(), end.why]
+        };
+        assert_eq!(reasons("olena", "answered Vira's call"), ["erased", "erased"]);
+        assert_eq!(reasons("reply to sale@1", "answered STOP"), ["answered STOP", "answered STOP"]);
+        let rejected = format!("{number} is blocked");
+        let erased = "a forgotten number is blocked";
+        assert_eq!(reasons("reply to sale@1", &rejected), [erased, erased]);
     }
 
     #[test]

@@ -176,11 +176,6 @@ pub(crate) fn is_own_source(source: &str) -> bool {
     [REPLY_PREFIX, REJECTION_PREFIX].iter().any(|prefix| source.starts_with(prefix))
 }
 
-/// Whether this program wrote the reason for removing an opt-out.
-pub(crate) fn is_own_end_reason(why: &str) -> bool {
-    why == REPLACED_REASON || why.starts_with("answered ")
-}
-
 /// The prefix of the source of a rejection.
 const REJECTION_PREFIX: &str = "rejected in ";
 

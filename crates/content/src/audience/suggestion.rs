@@ -146,7 +146,7 @@ pub(super) fn parse_header_number(header: &str, region: Option<Region>) -> Optio
     }
 }
 
-/// Common headers in the languages of our users, and their names in templates.
+/// Common headers in several languages, and their names in templates.
 const KNOWN_HEADERS: [(&str, &[&str]); 17] = [
     (
         "first_name",

@@ -505,12 +505,7 @@ impl<'t, 's> ExpressionParser<'t, 's> {
                 (ValueKind::Cell(_), ValueKind::Text(text)) if !is_ordered => ConditionKind::IsText(text.clone()),
                 (_, ValueKind::Bool(word)) if !is_ordered => ConditionKind::IsBool(*word),
                 (_, ValueKind::Number) => {
-                    let number = self.number_source(cell, other);
-                    let side_source = |side: &ParsedValue| match side.span == cell.span {
-                        true => number.clone(),
-                        false => self.source[side.span.clone()].to_owned(),
-                    };
-                    let corrected = format!("{} {symbol} {}", side_source(left), side_source(right));
+                    let corrected = correct(self.number_source(cell, other), other_source);
                     ConditionKind::IsNumber { corrected, is_ordered }
                 }
                 _ => continue,

@@ -223,7 +223,7 @@ impl CompiledMessages {
 
     /// The column with this template name, if a text uses it.
     pub fn find_column(&self, name: &str) -> Option<usize> {
-        self.cells.by_name.iter().find(|(_, known)| *known == name).map(|(column, _)| *column)
+        self.cells.find_name(name)
     }
 
     /// The column that an expression names, if a text uses it.
@@ -351,12 +351,15 @@ impl TemplateCells {
         }
     }
 
+    /// The column with this bare name, if it is needed.
+    fn find_name(&self, name: &str) -> Option<usize> {
+        self.by_name.iter().find(|(_, known)| *known == name).map(|(column, _)| *column)
+    }
+
     /// The column that an expression names, if it is needed.
     pub(super) fn find_column(&self, column: &ColumnName) -> Option<usize> {
         match column {
-            ColumnName::Variable(name) => {
-                self.by_name.iter().find(|(_, known)| known == name).map(|(column, _)| *column)
-            }
+            ColumnName::Variable(name) => self.find_name(name),
             ColumnName::Header(header) => {
                 let header = Key::from(header.clone());
                 self.by_header.iter().find(|(_, known)| *known == header).map(|(column, _)| *column)
