@@ -502,8 +502,8 @@ fn read_earlier_rows(copies: &Copies, outcomes: &RowOutcomes) -> Option<(FrozenI
     let mut tee = Tee::new(BufReader::with_capacity(BUFFER_BYTES, copies.open_list().ok()?), None::<Sink>);
     let prepared = compile_without_condition(&frozen, (&mut tee, copies.place().as_ref())).ok()?;
     let mut rows = Vec::new();
-    let add = |row, phone, text| rows.push(EarlierRow { phone, text, outcome: outcomes.find_outcome(row) });
-    for_each_text_hash(prepared, add).ok()?;
+    let mut add = |row, phone, text| rows.push(EarlierRow { phone, text, outcome: outcomes.find_outcome(row) });
+    for_each_text_hash(prepared, &mut add).ok()?;
     let sha256 = tee.finish().ok()?;
     (sha256 == frozen.recipients_sha256).then_some((frozen, rows))
 }
@@ -518,7 +518,7 @@ fn hash_listed_texts(inputs: &Inputs, frozen: &FrozenInputs) -> Result<(Option<T
     let texts = match compile_without_condition(frozen, (&mut tee, inputs.list.place())) {
         Ok(prepared) => {
             let mut texts = Vec::new();
-            for_each_text_hash(prepared, |row, _, text| texts.extend(text.map(|text| (row, text))))
+            for_each_text_hash(prepared, &mut |row, _, text| texts.extend(text.map(|text| (row, text))))
                 .map_err(|finding| Error::Findings(vec![*finding]))?;
             Some(texts)
         }

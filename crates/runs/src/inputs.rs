@@ -325,6 +325,7 @@ impl Inputs {
         excluded: &SurveyExclusions,
         consents: Option<&Consents>,
     ) -> Result<(Survey, Includes, u8), Error> {
+        let list: Box<dyn Read + Send + '_> = Box::new(list);
         let mut prepared = self.compile_list(list)?;
         let by_country = self.campaign.uses_recipient_zones(self.destination.profile());
         let (brief, zones) = (&self.campaign.brief, self.campaign.zone_column());
@@ -600,11 +601,11 @@ impl Inputs {
         let brief = strip_texts(&self.campaign.brief);
         let with_condition = CampaignBrief { condition: self.campaign.brief.condition.clone(), ..brief.clone() };
         let Ok(list) = self.decode_list() else { return Vec::new() };
-        let list = BufReader::new(list);
-        let (brief, prepared) = match self.compile_brief(&with_condition, list) {
+        let open = |list| -> Box<dyn Read + Send> { Box::new(BufReader::new(list)) };
+        let (brief, prepared) = match self.compile_brief(&with_condition, open(list)) {
             Ok(prepared) => (with_condition, Ok(prepared)),
             Err(_) => match self.decode_list() {
-                Ok(list) => (brief.clone(), self.compile_brief(&brief, BufReader::new(list))),
+                Ok(list) => (brief.clone(), self.compile_brief(&brief, open(list))),
                 Err(_) => return Vec::new(),
             },
         };

@@ -1,6 +1,6 @@
 //! Sending a run: claiming it, storing its terms, running the engine within the sending hours, and ending it.
 
-use std::io::{BufReader, Read};
+use std::io::BufReader;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -238,10 +238,10 @@ pub(super) struct SendJob<'r> {
 
 impl RunSender<'_> {
     /// Sends the selected rows of a list with the engine.
-    pub(super) async fn run_engine<R: Read + Send + 'static>(
+    pub(super) async fn run_engine(
         &self,
         job: SendJob<'_>,
-        compiled: CompiledCampaign<R>,
+        compiled: CompiledCampaign<BufReader<ListReader>>,
     ) -> Result<SendEnding, Error> {
         let SendJob { run, frozen, snapshot, shards, .. } = &job;
         refuse_ignored_opt_outs(run, self.destination)?;

@@ -202,8 +202,8 @@ impl Survey {
 ///
 /// # Errors
 /// If the list is damaged or lacks a required column, or if its rows break a rule of the campaign.
-pub fn survey_recipients<R: Read + Send>(
-    prepared: &mut CompiledCampaign<R>,
+pub fn survey_recipients(
+    prepared: &mut CompiledCampaign<Box<dyn Read + Send + '_>>,
     inputs: &SurveyInputs<'_>,
 ) -> Result<Survey, Vec<Finding>> {
     let CompiledCampaign { reader, recipe, .. } = prepared;

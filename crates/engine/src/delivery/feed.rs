@@ -1,7 +1,7 @@
 //! Feed of operations: the frozen recipients of a run, rendered and encoded on all cores, in the order of the list.
 
 use std::collections::HashMap;
-use std::io::Read;
+use std::io::BufReader;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::check::{
 use campaign_content::audience::{Chunk, RecordRef, ValidNumber};
 use campaign_core::domain::{IdRange, Row, RowSet};
 use campaign_gateway::{EncodedOperation, OperationForm, RunWebhookUrls};
-use campaign_ledger::RowSpan;
+use campaign_ledger::{ListReader, RowSpan};
 
 /// The maximum number of rendered groups that wait for the engine. A group contains at most the rows of one chunk.
 const READ_AHEAD: usize = 4;
@@ -144,8 +144,8 @@ impl SendSelection {
 }
 
 /// Starts a thread that reads the list, and renders and encodes the messages.
-pub fn start_feed<R: Read + Send + 'static>(
-    prepared: CompiledCampaign<R>,
+pub fn start_feed(
+    prepared: CompiledCampaign<BufReader<ListReader>>,
     ids: IdRange,
     selection: SendSelection,
 ) -> Feed {
@@ -156,8 +156,8 @@ pub fn start_feed<R: Read + Send + 'static>(
 }
 
 /// Starts a thread that reads, renders and encodes the drawn rows, shard by shard. An empty group ends each shard.
-pub fn start_shard_feed<R: Read + Send + 'static>(
-    prepared: CompiledCampaign<R>,
+pub fn start_shard_feed(
+    prepared: CompiledCampaign<BufReader<ListReader>>,
     ids: IdRange,
     selection: SendSelection,
     shards: ShardSource,
@@ -211,8 +211,8 @@ fn spawn_feed(read_ahead: usize, produce: impl FnOnce(&mpsc::Sender<OperationGro
 }
 
 /// Reads a list once, and sends the selected rows to the engine.
-struct Producer<R> {
-    prepared: CompiledCampaign<R>,
+struct Producer {
+    prepared: CompiledCampaign<BufReader<ListReader>>,
     ids: IdRange,
     selection: SendSelection,
     /// The number of rows that may still be sent.
@@ -222,9 +222,9 @@ struct Producer<R> {
     sender: mpsc::Sender<OperationGroup>,
 }
 
-impl<R: Read + Send> Producer<R> {
+impl Producer {
     fn new(
-        prepared: CompiledCampaign<R>,
+        prepared: CompiledCampaign<BufReader<ListReader>>,
         ids: IdRange,
         selection: SendSelection,
         sender: mpsc::Sender<OperationGroup>,

@@ -195,11 +195,12 @@ pub fn compile_frozen<R: Read>(frozen: &FrozenInputs, list: (R, &Path)) -> Resul
 ///
 /// # Errors
 /// Fails in the same cases as [`compile_frozen`].
-pub fn compile_without_condition<R: Read>(
+pub fn compile_without_condition<'r>(
     frozen: &FrozenInputs,
-    list: (R, &Path),
-) -> Result<CompiledCampaign<R>, Vec<Finding>> {
-    compile_brief(&CampaignBrief { condition: None, ..frozen.brief.clone() }, frozen, list)
+    (reader, path): (impl Read + Send + 'r, &Path),
+) -> Result<CompiledCampaign<Box<dyn Read + Send + 'r>>, Vec<Finding>> {
+    let reader: Box<dyn Read + Send + 'r> = Box::new(reader);
+    compile_brief(&CampaignBrief { condition: None, ..frozen.brief.clone() }, frozen, (reader, path))
 }
 
 fn compile_brief<R: Read>(
@@ -274,9 +275,9 @@ impl FrozenRun {
 ///
 /// # Errors
 /// If the list cannot be read to its end.
-pub fn for_each_text_hash<R: Read + Send>(
-    prepared: CompiledCampaign<R>,
-    mut visit: impl FnMut(Row, Phone, Option<TextHash>),
+pub fn for_each_text_hash(
+    prepared: CompiledCampaign<Box<dyn Read + Send + '_>>,
+    visit: &mut dyn FnMut(Row, Phone, Option<TextHash>),
 ) -> Result<(), Box<Finding>> {
     let CompiledCampaign { mut reader, recipe, .. } = prepared;
     let forms: Vec<OperationForm> =

@@ -263,7 +263,7 @@ impl<'a> ListedRun<'a> {
                 Err(_) => compile_without_condition(&own_inputs, (open()?, place))?,
             };
             let mut texts = Vec::new();
-            for_each_text_hash(compiled, |row, _, text| texts.extend(text.map(|text| (row, text))))
+            for_each_text_hash(compiled, &mut |row, _, text| texts.extend(text.map(|text| (row, text))))
                 .map_err(|finding| vec![*finding])?;
             Ok(Some(texts))
         });
