@@ -252,6 +252,20 @@ fn build_scripts_share_compiled_crates_with_the_program() {
 }
 
 #[test]
+fn packages_optimise_every_crate() {
+    let manifest = fs::read_to_string(repository().join("Cargo.toml")).expect("a manifest");
+    let levels = |profile: &str| -> BTreeMap<String, String> {
+        let sections = manifest.split("\n[").filter_map(|section| section.strip_prefix(profile)?.split_once("]\n"));
+        sections.map(|(package, keys)| (package.to_owned(), keys.trim().to_owned())).collect()
+    };
+    let (release, dist) = (levels("profile.release.package."), levels("profile.dist.package."));
+    assert!(release.len() > 3 && release.values().all(|keys| keys.starts_with("opt-level = 0")), "{release:?}");
+    // `dist` inherits from `release`, so it must set the level of each of these crates again.
+    assert_eq!(release.keys().collect::<Vec<_>>(), dist.keys().collect::<Vec<_>>());
+    assert!(dist.values().all(|keys| keys.starts_with("opt-level = 3")), "{dist:?}");
+}
+
+#[test]
 fn modules_use_only_lower_layers_of_their_crate() {
     let mut broken = Vec::new();
     for (name, layers) in MODULES {

@@ -144,11 +144,7 @@ impl SendSelection {
 }
 
 /// Starts a thread that reads the list, and renders and encodes the messages.
-pub fn start_feed(
-    prepared: CompiledCampaign<BufReader<ListReader>>,
-    ids: IdRange,
-    selection: SendSelection,
-) -> Feed {
+pub fn start_feed(prepared: CompiledCampaign<BufReader<ListReader>>, ids: IdRange, selection: SendSelection) -> Feed {
     spawn_feed(READ_AHEAD, move |sender| {
         let mut producer = Producer::new(prepared, ids, selection, sender.clone());
         let _flow = producer.render_groups(None);
