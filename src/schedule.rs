@@ -24,8 +24,8 @@ use campaign_ledger::{Ledger, RunFilter, SqliteLedger};
 use campaign_manifest::{CampaignDay, load_campaign};
 use campaign_net::metrics::{Metrics, OccurrenceResult};
 use campaign_runs::{
-    Error, ScheduleActivation, ScheduleOrder, ScheduleRefusal, ScheduleStatus, ScheduleView, SkippedOccurrence,
-    apply_schedule_order, load_schedule_views, short_digest,
+    AwaitedInput, Error, PendingOccurrence, ScheduleActivation, ScheduleOrder, ScheduleRefusal, ScheduleStatus,
+    ScheduleView, SkippedOccurrence, apply_schedule_order, load_schedule_views, short_digest,
 };
 use campaign_server::scheduler::{ScheduleEvent, ScheduleObserver, SkipReason};
 
@@ -166,7 +166,7 @@ async fn list_schedules(context: &Context) -> Result<u8, CommandFailure> {
     };
     let mut text =
         StyledText::from(TerminalTable::new(["schedule", "state", "next"], views.iter().map(schedule_spans)));
-    views.iter().for_each(|view| text.extend(schedule_details(view)));
+    views.iter().for_each(|view| text.extend(schedule_details(view, &context.output.options)));
     text.push(StyledLine::next_step(next));
     context.output.print_result(text);
     Ok(exit::SUCCESS)
@@ -178,14 +178,26 @@ fn first_if_all_paused(views: &[ScheduleView]) -> Option<&str> {
     views.first().filter(|_| views.iter().all(is_paused)).map(|view| view.name.as_str())
 }
 
-/// Describes why the last occurrence of a schedule was skipped, and the findings about its file.
-fn schedule_details(view: &ScheduleView) -> StyledText {
+/// Describes why the last occurrence of a schedule was skipped, what a due occurrence waits for, and the findings about
+/// the file.
+fn schedule_details(view: &ScheduleView, options: &RepeatedOptions) -> StyledText {
     let mut text = StyledText::new();
     if let Some(SkippedOccurrence { occurrence, record }) = &view.skipped {
         let date = format_occurrence(occurrence);
         let skip_note = format!(" · {date} was skipped: {}", record.why);
         text.push(StyledLine::attention([strong(view.name.as_str()), plain(skip_note)]));
         record.findings.iter().for_each(|finding| add_finding(&mut text, finding));
+    }
+    if let Some(PendingOccurrence { occurrence, awaits }) = &view.pending {
+        let reason = match awaits {
+            Some(AwaitedInput::List(list)) => format!(": waiting for its list: {}", shell_path(list)),
+            Some(AwaitedInput::Approval(digest)) => {
+                format!(": waiting for approval: {}", approval_command(digest, options))
+            }
+            None => ", but has not begun".to_owned(),
+        };
+        let due_note = format!(" · {} is due{reason}", format_occurrence(occurrence));
+        text.push(StyledLine::attention([strong(view.name.as_str()), plain(due_note)]));
     }
     if !view.findings.is_empty() {
         text.push(StyledLine::failure([strong(view.name.as_str()), plain(" · the campaign file now has errors:")]));
@@ -372,6 +384,11 @@ pub(super) fn activation_command(campaign: &Path, options: &RepeatedOptions) -> 
     options.command(format!("schedule add {}", shell_path(campaign)))
 }
 
+/// The command that approves a plan.
+fn approval_command(digest: &str, options: &RepeatedOptions) -> String {
+    options.command(format!("approve {} --key FILE", short_digest(digest)))
+}
+
 /// Creates an observer that logs and counts events.
 pub(super) fn schedule_observer(output: &Output, metrics: Arc<Metrics>) -> ScheduleObserver {
     let output = output.clone();
@@ -421,8 +438,7 @@ fn describe_event(event: &ScheduleEvent, options: &RepeatedOptions) -> String {
             format!("{} · waiting for its list", title(schedule, occurrence))
         }
         ScheduleEvent::Unapproved { schedule, occurrence, digest } => {
-            let approve = options.command(format!("approve {} --key FILE", short_digest(digest)));
-            format!("{} · waiting for approval: {approve}", title(schedule, occurrence))
+            format!("{} · waiting for approval: {}", title(schedule, occurrence), approval_command(digest, options))
         }
         ScheduleEvent::Ended { schedule, occurrence, ended, same_text } => {
             let (name, counts) = (ended.run.name(), format_counts_with_partial(&ended.counts, ended.in_part));

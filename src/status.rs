@@ -114,11 +114,18 @@ pub(super) async fn format_report(report: &RunReport, context: &Context, ledger:
     if matches!(report.view.next_step(), NextStep::Review(_))
         && can_retry(run)
         && let Some(again) = output.suggest_retry(run, counts)
+        && !has_unfinished_run(ledger, run).await
     {
         text.push(StyledLine::from_prose(&again).with_indent(2));
     }
     text.push(StyledLine::next_step(next_command(context, ledger, &report.view).await));
     text
+}
+
+/// Whether another run for the same recipients is unfinished. Until it ends, `retry` refuses this run.
+async fn has_unfinished_run(ledger: &dyn Ledger, run: &Run) -> bool {
+    let filter = RunFilter { open: true, live: true, ..RunFilter::for_campaign(&run.campaign) };
+    ledger.list_runs(filter).await.is_ok_and(|runs| runs.iter().any(|other| run.can_share_recipients(other)))
 }
 
 /// Lists the runs; older rehearsals are listed only if `all` is set.

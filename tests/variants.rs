@@ -189,3 +189,46 @@ fn warning_about_variant_channels_has_its_location() {
         .says("sale.yaml:2:")
         .says("    sms       1, 1 part each\n    viber     3\n    sms       3 at most, 1 part each\n");
 }
+
+fn draft_of(message: &str, top: &str) -> Draft {
+    campaign().channels(&format!("  - sms: {{ signature: OlenaCo, message: \"{message}\" }}")).top(top)
+}
+
+#[test]
+fn mistakes_that_make_variants_equal_are_warnings_with_a_remedy() {
+    let variants = "variants: { a: { share: 50% }, b: { share: 50% } }";
+    for (message, top, warning, help) in [
+        ("Hi", variants, "the variants `a` and `b` send the same message", "its own `vars` or `channels`"),
+        (
+            "{{ hello }}",
+            "vars: { hello: Hi }\nvariants: { a: { share: 50% }, b: { share: 50%, vars: { hello: Hi } } }",
+            "the variants `a` and `b` send the same message",
+            "its own `vars` or `channels`",
+        ),
+        (
+            "{% if variant == 'A' %}Hi{% else %}Hello{% endif %}",
+            variants,
+            "no variant has the name `A`",
+            "did you mean `a`?",
+        ),
+        ("{{ 'x' if variant == 'long' else 'y' }}", variants, "no variant has the name `long`", "use one of `a`"),
+    ] {
+        let folder = draft_of(message, top).write();
+        let shown = folder.campaign(&["check", "sale.yaml"]).stderr;
+        assert!(shown.contains(warning) && shown.contains(help), "{message}: {shown}");
+    }
+    for (message, top) in [
+        ("{% if variant == 'a' %}Hi{% else %}Hello{% endif %}", variants),
+        (
+            "{{ hello }}",
+            "vars: { hello: Hi }\nvariants: { a: { share: 50% }, b: { share: 50%, vars: { hello: Hey } } }",
+        ),
+        (
+            "Hi",
+            "variants: { a: { share: 50% }, b: { share: 50%, channels: [{ sms: { signature: Olena, message: Hey } }] } }",
+        ),
+    ] {
+        let shown = draft_of(message, top).write().campaign(&["check", "sale.yaml"]).stderr;
+        assert!(!shown.contains("same message") && !shown.contains("no variant"), "{message}: {shown}");
+    }
+}

@@ -20,7 +20,7 @@ use super::output::Output;
 use super::state_folder::LedgerPurpose;
 use super::suggested::shell_path;
 use super::{consent, process, sandbox, schedule, suggested};
-use campaign_core::calendar::{Occurrence, Schedule};
+use campaign_core::calendar::{Occurrence, Schedule, lateness};
 use campaign_core::domain::choose_plural;
 use campaign_core::finding::Finding;
 use campaign_engine::check::{RunStart, Survey};
@@ -34,7 +34,7 @@ use campaign_runs::{
     Error, Inputs, Launch, ProtectedFiles, RetryScope, Round, RunPhase, RunRequest, ScheduleRefusal, find_occurrence,
     find_occurrence_list_path, find_unfinished_run, load_occurrence,
 };
-use campaign_server::scheduler::{ListArrival, ListStart, find_due, lateness};
+use campaign_server::scheduler::{ListArrival, ListStart};
 use outcome_printer::OutcomePrinter;
 use summary::{RunSummary, Tone, print_run_summary};
 
@@ -252,7 +252,7 @@ async fn wait_until_due(context: &Context, args: &RunArgs, schedule: &Schedule) 
     let (mut handled, mut announced) = (Timestamp::now(), None);
     loop {
         let now = Timestamp::now();
-        let due = find_due(schedule, handled, now, schedule.max_delay());
+        let due = schedule.find_due(handled, now);
         if let Some(missed) = &due.missed {
             handled = missed.at;
             countdown.print_note(&describe_missed_occurrence(missed, due.missed_before, now));

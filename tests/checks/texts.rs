@@ -101,6 +101,32 @@ fn channel_limit_violations_are_reported_by_check() {
 }
 
 #[test]
+fn image_without_a_url_gets_a_fitting_remedy() {
+    for (image, remedy) in [
+        ("shop.jpg", "upload the image, and write its full URL"),
+        ("images/shop.jpg", "upload the image, and write its full URL"),
+        ("cdn.example/shop.jpg", "write `https://cdn.example/shop.jpg`"),
+    ] {
+        let viber = format!("  - viber: {{ signature: O, message: Hi, image: {image} }}");
+        let shown = campaign().channels(&viber).write().campaign(&["check", "sale.yaml"]).exits(2).stderr;
+        assert!(shown.contains(remedy), "{image}: {shown}");
+    }
+}
+
+#[test]
+fn misplaced_keys_get_remedies_that_name_their_map() {
+    let viber = |keys: &str| campaign().channels(&format!("  - viber: {{ signature: O, {keys} }}"));
+    for (draft, remedy) in [
+        (campaign().delivery("window: { from: '09:00', end: '20:00' }"), "write both times under `hours`"),
+        (viber("viber_message: Hi"), "write `message`; keys do not include"),
+        (viber("message: Hi, sms: Hi"), "add `- sms: …` as the next item"),
+    ] {
+        let shown = draft.write().campaign(&["check", "sale.yaml"]).exits(2).stderr;
+        assert!(shown.contains(remedy), "{remedy}: {shown}");
+    }
+}
+
+#[test]
 fn check_notes_that_whatsapp_needs_a_route_on_a_live_gateway() {
     let gateway = Gateway::accepting();
     let sale: Folder = campaign()

@@ -55,6 +55,15 @@ fn rejected_rows_are_resent_as_new_linked_messages() {
 }
 
 #[test]
+fn retry_of_an_earlier_run_is_not_suggested_while_a_later_run_is_unfinished() {
+    let (_gateway, sale) = sale_with_rejections(Vec::new());
+    sale.run(&["--again", "5", "--limit", "1"]);
+    sale.campaign(&["retry", "sale@1"]).exits(2).says("sale@2");
+    let shown = sale.campaign(&["status", "sale@1"]).exits(3).stdout;
+    assert!(!shown.contains("to retry"), "{shown}");
+}
+
+#[test]
 fn retry_is_suggested_only_for_a_finished_run() {
     let gateway = Gateway::answering([Answer::Accept, Answer::items(reject_two)]);
     let draft = || campaign().through(&gateway);

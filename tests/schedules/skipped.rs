@@ -106,6 +106,31 @@ fn skipped_occurrence_is_shown_until_a_later_one_is_sent() {
 }
 
 #[test]
+fn due_occurrence_is_shown_with_what_it_waits_for() {
+    let daily = DailyCampaign::add(|draft| draft);
+    let sale = &daily.sale;
+    sale.replace("sale.yaml", "every: day 10:00", "every: day 10:00, wait_for_file: 2h");
+    sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
+    let minute = SignedDuration::from_mins(1);
+    assert_eq!(daily.list_json(-minute)["due"], Value::Null);
+    assert!(daily.list(minute, &[]).contains("is due, but has not begun"), "{}", daily.list(minute, &[]));
+    std::fs::rename(sale.path("sale.csv"), sale.path("away.csv")).expect("a list");
+    let due = &daily.list_json(minute)["due"];
+    let at: Option<Timestamp> = due["at"].as_str().and_then(|at| at.parse().ok());
+    assert_eq!(at, Some(daily.due), "{due}");
+    assert!(due["list"].as_str().is_some_and(|list| list.ends_with("sale.csv")), "{due}");
+    let server = daily.serve(minute);
+    let page = format!("{:?}", Browser::signed_in(&server).page("/schedules"));
+    assert!(page.contains("waiting for the list sale.csv"), "{page}");
+    let shown = daily.list(minute * 2, &[]);
+    assert!(shown.contains("is due: waiting for its list: ") && shown.contains("sale.csv"), "{shown}");
+    std::fs::rename(sale.path("away.csv"), sale.path("sale.csv")).expect("a list");
+    until("the run is sent", || daily.gateway.phones().len() == 3);
+    server.end("TERM").exits(0);
+    assert_eq!(daily.list_json(HOUR)["due"], Value::Null);
+}
+
+#[test]
 fn mistake_in_a_daily_text_is_shown_with_its_location() {
     let sms = "  - sms: { signature: OlenaCo, message: { file: \"news-{{ today }}.txt\" } }";
     let daily = DailyCampaign::add(|draft| draft.channels(sms));

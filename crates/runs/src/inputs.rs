@@ -615,8 +615,7 @@ impl Inputs {
         let terms = SurveyInputs { brief: &brief, excluded: &excluded, zones, by_country, consents: None };
         // If the condition is wrong, it is unknown which rows are selected, but damaged rows can still be reported.
         let is_selection_known = brief.condition.is_some() == self.campaign.brief.condition.is_some();
-        let surveyed = survey_recipients(&mut prepared, &terms);
-        let findings = match surveyed {
+        let findings = match survey_recipients(&mut prepared, &terms) {
             Ok(survey) => [
                 check_invalid_rows(&survey),
                 check_opted_out_rows(&survey, &brief),

@@ -75,9 +75,10 @@ pub use ledger_health::{
 };
 pub use list::{CampaignList, EarlierCountries, ListSurvey, RestOfRun, Sample, survey_list};
 pub use occurrence::{
-    SkipRecord, SkippedOccurrence, find_occurrence, find_occurrence_list_path, find_run_deadline, find_schedule,
-    find_schedule_damage, find_schedule_problems, find_unfinished_run, fire_occurrence, has_same_text,
-    list_recent_occurrences, load_occurrence, load_schedule, occurrence_key, recorded_occurrence,
+    AwaitedInput, PendingOccurrence, SkipRecord, SkippedOccurrence, find_occurrence, find_occurrence_list_path,
+    find_run_deadline, find_schedule, find_schedule_damage, find_schedule_problems, find_unfinished_run,
+    fire_occurrence, handled_until, has_same_text, list_recent_occurrences, load_occurrence, load_schedule,
+    occurrence_key, recorded_occurrence,
 };
 pub use opt_outs::{
     CampaignRegions, ImportedEntries, MixedColumn, OptOutFile, OptOutTerms, add_opt_out, find_campaign_regions,

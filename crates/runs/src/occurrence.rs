@@ -17,7 +17,7 @@ use super::ports::ConsentInAdvance;
 use super::schedule::{find_schedule_change, load_active_campaign, standing_digest};
 use super::{
     Adapters, Error, Inputs, Launch, PlanContent, Profiles, ProtectedFiles, RunOutcome, RunRequest, ScheduleChange,
-    ScheduleRefusal, list_campaign_runs, run_blocking,
+    ScheduleRefusal, find_occurrence_plan, list_campaign_runs, run_blocking,
 };
 use campaign_core::calendar::{Occurrence, Schedule};
 use campaign_core::finding::{BriefFinding, Finding, escape_to_one_line, mask_numbers};
@@ -218,6 +218,31 @@ pub struct SkippedOccurrence {
 }
 
 impl SkipRecord {
+    /// No process could start the run at its time.
+    pub const MISSED: &str = "missed";
+    /// Another run of the campaign was being sent.
+    pub const BUSY: &str = "the campaign was still being sent";
+    /// The next run became due while the list was missing.
+    pub const OVERTAKEN: &str = "the next run became due while this run was waiting for its list";
+    /// The run was not approved in time.
+    pub const UNAPPROVED: &str = "the run was not approved in time";
+    /// The schedule changed while the run was waiting.
+    pub const WITHDRAWN: &str = "the schedule was paused or activated again while this run was waiting";
+    /// No recipients were left.
+    pub const NO_RECIPIENTS_LEFT: &str = "no recipients were left";
+    /// The campaign has changed since its schedule was activated.
+    pub const CHANGED: &str = "the campaign has changed since its schedule was activated";
+    /// The reasons that contain nothing about the campaign, for which the dashboard has its own words.
+    pub const FIXED_REASONS: [&str; 7] = [
+        Self::MISSED,
+        Self::BUSY,
+        Self::OVERTAKEN,
+        Self::UNAPPROVED,
+        Self::WITHDRAWN,
+        Self::NO_RECIPIENTS_LEFT,
+        Self::CHANGED,
+    ];
+
     /// Creates a record from a reason and its findings. Phone numbers in the reason are masked.
     pub fn new(why: &str, findings: &[Finding]) -> Self {
         Self { why: mask_numbers(why), findings: BriefFinding::from_findings(findings) }
@@ -269,6 +294,74 @@ impl SkippedOccurrence {
             "findings": record.findings,
         })
     }
+}
+
+/// An occurrence that is due, but has neither begun nor been skipped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PendingOccurrence {
+    /// The occurrence.
+    pub occurrence: Occurrence,
+    /// What is still missing. `None` if only `campaign serve` must start the occurrence.
+    pub awaits: Option<AwaitedInput>,
+}
+
+/// Something without which an occurrence does not begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AwaitedInput {
+    /// The list with this path.
+    List(PathBuf),
+    /// An approval of the plan with this digest.
+    Approval(String),
+}
+
+impl PendingOccurrence {
+    /// Finds the last occurrence after `handled` that is due, with what it waits for.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read.
+    pub(super) async fn find(
+        adapters: &Adapters,
+        active: &ActiveSchedule,
+        schedule: &Schedule,
+        handled: Timestamp,
+    ) -> Result<Option<Self>, Error> {
+        let due = schedule.find_due(handled, (adapters.clock)());
+        let Some(occurrence) = due.current.or(due.missed) else { return Ok(None) };
+        let plan = find_occurrence_plan(adapters.ledger.as_ref(), &occurrence_key(&active.name, &occurrence)).await?;
+        let awaits = match plan {
+            Some(digest) => Some(AwaitedInput::Approval(digest)),
+            None if schedule.wait_for_file.is_some() => {
+                let (profiles, file, day) = (adapters.profiles.clone(), active.file.clone(), occurrence.nominal.date());
+                let find_missing_list = move || {
+                    // A problem in the file is shown with the state of the schedule.
+                    let inputs = Inputs::load(Path::new(&file), None, &profiles, CampaignDay::Coming(day)).ok()?;
+                    let list = inputs.campaign.recipients.list_file().filter(|_| !inputs.list.is_available())?;
+                    Some(AwaitedInput::List(list.path().to_owned()))
+                };
+                run_blocking(find_missing_list).await?
+            }
+            None => None,
+        };
+        Ok(Some(Self { occurrence, awaits }))
+    }
+
+    /// The JSON form of the occurrence.
+    pub fn to_json(&self) -> Value {
+        let Self { occurrence, awaits } = self;
+        let mut object = json!({ "at": occurrence.format_moment(), "local": occurrence.format_nominal_time() });
+        match awaits {
+            Some(AwaitedInput::List(path)) => object["list"] = path.display().to_string().into(),
+            Some(AwaitedInput::Approval(digest)) => object["plan"] = digest.as_str().into(),
+            None => {}
+        }
+        object
+    }
+}
+
+/// The time up to which every occurrence of a schedule counts as handled: that of the last record, or of the activation
+/// if it is later.
+pub fn handled_until(schedule: &ActiveSchedule, last: Option<&OccurrenceRecord>) -> Timestamp {
+    last.map_or(schedule.since, |last| last.at.max(schedule.since))
 }
 
 /// The number of latest occurrences that are checked.

@@ -19,9 +19,9 @@ use super::ledger_health::{refuse_lost_ledger, refuse_stray_copies};
 use super::plan::{Digest, check_profile};
 use super::ports::confirm;
 use super::{
-    Adapters, Consent, Error, Inputs, ListSurvey, Proposal, ProtectedFiles, ScheduleRefusal, SkippedOccurrence,
-    current_person, find_schedule, find_schedule_damage, find_schedule_problems, inputs, list_recent_occurrences,
-    load_schedule, read_destination_key, run_blocking, survey_list,
+    Adapters, Consent, Error, Inputs, ListSurvey, PendingOccurrence, Proposal, ProtectedFiles, ScheduleRefusal,
+    SkippedOccurrence, current_person, find_schedule, find_schedule_damage, find_schedule_problems, handled_until,
+    inputs, list_recent_occurrences, load_schedule, read_destination_key, run_blocking, survey_list,
 };
 use campaign_core::calendar::{Occurrence, Schedule};
 use campaign_core::finding::{BriefFinding, Finding};
@@ -330,6 +330,8 @@ pub struct ScheduleView {
     pub next: Option<Occurrence>,
     /// The last occurrence, if it was skipped.
     pub skipped: Option<SkippedOccurrence>,
+    /// The due occurrence that has not begun, if there is one.
+    pub pending: Option<PendingOccurrence>,
     /// The findings about its current file.
     pub findings: Vec<BriefFinding>,
 }
@@ -365,6 +367,9 @@ impl ScheduleView {
         if let Some(skipped) = &self.skipped {
             object["skipped"] = skipped.to_json();
         }
+        if let Some(pending) = &self.pending {
+            object["due"] = pending.to_json();
+        }
         if !self.findings.is_empty() {
             object["findings"] = json!(self.findings);
         }
@@ -390,9 +395,16 @@ impl ScheduleView {
             ScheduleStatus::Changed(ScheduleChange::Unreadable) => find_schedule_problems(adapters, &active).await?,
             _ => Vec::new(),
         };
-        let due = schedule.as_ref().filter(|_| state == ScheduleStatus::Active);
-        let next = due.and_then(|schedule| schedule.occurrences_after(now.max(active.since)).next());
-        Ok(Self { name: active.name, file: active.file, since: active.since, state, schedule, next, skipped, findings })
+        let firing = schedule.as_ref().filter(|_| state == ScheduleStatus::Active);
+        let next = firing.and_then(|schedule| schedule.occurrences_after(now.max(active.since)).next());
+        let pending = match firing {
+            Some(schedule) => {
+                PendingOccurrence::find(adapters, &active, schedule, handled_until(&active, last.first())).await?
+            }
+            None => None,
+        };
+        let ActiveSchedule { name, file, since, .. } = active;
+        Ok(Self { name, file, since, state, schedule, next, skipped, pending, findings })
     }
 }
 
@@ -407,6 +419,7 @@ impl From<DamagedSchedule> for ScheduleView {
             schedule: None,
             next: None,
             skipped: None,
+            pending: None,
             findings: Vec::new(),
         }
     }

@@ -181,18 +181,23 @@ pub(super) fn check_constants(content: &MessageContent<NamedTemplate>) -> Vec<Te
 
 /// The remedy for a violated limit. `None` for an empty text.
 fn limit_help(limit: TextLimit, text: &str) -> Option<String> {
-    let lacks_scheme = !text.contains("://") && !text.contains(char::is_whitespace) && text.contains('.');
+    let address = text.trim_start_matches('/');
+    let (host, path) = address.split_once('/').unwrap_or((address, ""));
+    let lacks_scheme = !text.contains("://") && !text.contains(char::is_whitespace) && host.contains('.');
+    // Without a path, `shop.jpg` is the name of a file.
+    let is_file_name = matches!(limit, TextLimit::Image(_)) && path.is_empty();
     match limit {
         TextLimit::NotEmpty => None,
         TextLimit::AtMost(_) => Some("shorten the text".to_owned()),
         TextLimit::Parts => Some("shorten the message, or raise `max_parts`; longer messages cost more".to_owned()),
         TextLimit::AlphaName => Some("write the sender name exactly as registered".to_owned()),
-        TextLimit::WebAddress | TextLimit::Image(_) if lacks_scheme => {
-            Some(format!("write `https://{}`", text.trim_start_matches('/')))
+        TextLimit::WebAddress | TextLimit::Image(_) if lacks_scheme && !is_file_name => {
+            Some(format!("write `https://{address}`"))
         }
-        TextLimit::WebAddress | TextLimit::Image(_) => {
-            Some("write the full URL, for example `https://shop.example/sale`".to_owned())
+        TextLimit::Image(_) => {
+            Some("upload the image, and write its full URL, for example `https://shop.example/sale.jpg`".to_owned())
         }
+        TextLimit::WebAddress => Some("write the full URL, for example `https://shop.example/sale`".to_owned()),
         TextLimit::Digits { .. } => Some("write only the code, for example `{{ code }}`".to_owned()),
         TextLimit::OneOf(_) => Some("write one of these values".to_owned()),
     }

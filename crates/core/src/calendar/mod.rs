@@ -3,6 +3,7 @@
 //! This file defines schedules and their occurrences: the moments at which a campaign is due, across clock changes. The
 //! code is pure: it reads no clock, file or ledger. The scheduler decides which occurrences fire.
 
+mod due;
 mod outlook;
 mod timing;
 mod window;
@@ -14,6 +15,7 @@ use jiff::civil::{Date, DateTime};
 use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{Span, Timestamp, ToSpan as _, Zoned};
 
+pub use due::{DueOccurrences, lateness};
 pub use outlook::{
     DailyLimits, DailyUsage, MessageGroup, OccurrenceOutlook, Outlook, RunDeadline, RunLimits, ScheduledRun, SentByDay,
 };

@@ -42,7 +42,7 @@ const CHANNEL_PATH_PREFIX: &str = "channels[…].";
 pub(super) fn suggest_key_fix(name: &str, keys: &'static [KeySpec], root: &'static [KeySpec]) -> String {
     let is_known = |name: &str| find_key(keys, name).is_some();
     if let Some((channel, rest)) = split_channel_prefix(name).filter(|_| is_campaign(root)) {
-        let is_in_channel = std::ptr::eq(keys, channel_keys(channel));
+        let is_in_channel = is_same_map(keys, channel_keys(channel));
         return match (is_in_channel, is_known(rest)) {
             (true, true) => format!("write `{rest}`; keys do not include the channel's name"),
             _ => format!("write `{rest}` under `{channel}`"),
@@ -51,10 +51,10 @@ pub(super) fn suggest_key_fix(name: &str, keys: &'static [KeySpec], root: &'stat
     if let Some(meant) = find_synonym(name, keys) {
         return format!("did you mean `{meant}`?");
     }
-    if std::ptr::eq(keys, WINDOW) && ["from", "to", "start", "end"].contains(&name) {
+    if is_same_map(keys, WINDOW) && ["from", "to", "start", "end"].contains(&name) {
         return "write both times under `hours`, as in `hours: 09:00-20:00`".to_owned();
     }
-    if is_campaign(root) && CHANNELS.iter().any(|channel| std::ptr::eq(keys, channel_keys(channel.name))) {
+    if is_campaign(root) && CHANNELS.iter().any(|channel| is_same_map(keys, channel_keys(channel.name))) {
         let next = find_key(CHANNELS, name).map(|channel| channel.name).or((name == "fallback").then_some("sms"));
         if let Some(next) = next {
             return format!("add `- {next}: …` as the next item of `channels`; the channels are tried in order");
@@ -92,7 +92,7 @@ pub(super) fn suggest_key_fix(name: &str, keys: &'static [KeySpec], root: &'stat
 /// The key among `keys` that the author probably meant by an unknown key.
 pub(crate) fn find_meant_key(name: &str, keys: &'static [KeySpec]) -> Option<&'static str> {
     let is_key_of_channel = |(channel, rest): (&str, &str)| {
-        let is_own = std::ptr::eq(keys, channel_keys(channel));
+        let is_own = is_same_map(keys, channel_keys(channel));
         is_own.then(|| find_key(keys, rest).map(|key| key.name)).flatten()
     };
     split_channel_prefix(name)
@@ -112,7 +112,7 @@ pub(super) fn find_unambiguous_key(
     keys: &'static [KeySpec],
     root: &'static [KeySpec],
 ) -> Option<&'static str> {
-    let channel_key = split_channel_prefix(name).filter(|(channel, _)| std::ptr::eq(keys, channel_keys(channel)));
+    let channel_key = split_channel_prefix(name).filter(|(channel, _)| is_same_map(keys, channel_keys(channel)));
     let candidate = match channel_key {
         Some((_, rest)) => find_key(keys, rest)?.name,
         None if find_synonym(name, keys).is_some() || is_known_key(name, root) => return None,
@@ -188,6 +188,12 @@ fn channel_keys(channel: &str) -> &'static [KeySpec] {
         Some(ValueShape::Map(keys)) => keys,
         _ => &[],
     }
+}
+
+/// Whether these are the keys of the same map. The addresses of the tables say nothing, because the compiler can copy
+/// them.
+fn is_same_map(keys: &[KeySpec], others: &[KeySpec]) -> bool {
+    keys.iter().map(|key| (key.name, key.doc)).eq(others.iter().map(|key| (key.name, key.doc)))
 }
 
 /// Whether these are the keys of a campaign file, which lists channels in a special form.

@@ -7,11 +7,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::due::{
-    AwaitingApproval, FileStat, ListArrival, ListStart, ScheduleMemory, find_due, lateness, read_handled_until,
-    start_deadline, time_until,
+    AwaitingApproval, FileStat, ListArrival, ListStart, ScheduleMemory, read_handled_until, start_deadline, time_until,
 };
 use super::{DaemonState, ScheduleEvent, SkipReason, StartResult, notify_about};
-use campaign_core::calendar::{Occurrence, Schedule};
+use campaign_core::calendar::{Occurrence, Schedule, lateness};
 use campaign_core::domain::NotificationEvent;
 use campaign_core::finding::BriefFinding;
 use campaign_engine::report::format_local_minute;
@@ -99,7 +98,7 @@ impl DaemonState {
             }
         }
         let Some(schedule) = memory.schedule.clone() else { return Ok(self.daemon.refresh) };
-        let due = find_due(&schedule, memory.handled, now, schedule.max_delay());
+        let due = schedule.find_due(memory.handled, now);
         if let Some(missed) = due.missed {
             memory.handled = missed.at;
             let was_missed = !memory.is_in_progress(&missed);

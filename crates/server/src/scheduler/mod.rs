@@ -1,7 +1,7 @@
 //! The schedule daemon: rounds over all active schedules, which start or skip each due occurrence exactly once. An
 //! occurrence waits while another process holds the campaign lock.
 //!
-//! - `due`: due and missed occurrences, and the daemon's memory of a schedule;
+//! - `due`: the daemon's memory of a schedule, and occurrences that wait;
 //! - `firing`: starting, skipping and resuming occurrences.
 //!
 //! The daemon reads active schedules from the ledger, uses the clock of its adapters, and sends through
@@ -41,7 +41,7 @@ use campaign_runs::{
 use due::{AwaitingLock, FileStat, ScheduleMemory, start_deadline};
 use firing::CHECK_INTERVAL;
 
-pub use due::{AwaitingList, DueOccurrences, ListArrival, ListStart, find_due, lateness};
+pub use due::{AwaitingList, ListArrival, ListStart};
 
 /// An event of a schedule. A schedule has the name of its campaign.
 #[derive(Debug)]
@@ -142,20 +142,17 @@ impl SkipReason {
     /// Converts the reason to the record that the ledger stores.
     pub fn to_record(&self) -> SkipRecord {
         let reason = match self {
-            Self::Missed => "missed",
-            Self::Busy => "the campaign was still being sent",
+            Self::Missed => SkipRecord::MISSED,
+            Self::Busy => SkipRecord::BUSY,
             Self::NoList(list) => &format!("the list did not arrive in time: {}", list.display()),
-            Self::Overtaken => "the next run became due while this run was waiting for its list",
-            Self::Unapproved => "the run was not approved in time",
-            Self::Withdrawn => "the schedule was paused or activated again while this run was waiting",
+            Self::Overtaken => SkipRecord::OVERTAKEN,
+            Self::Unapproved => SkipRecord::UNAPPROVED,
+            Self::Withdrawn => SkipRecord::WITHDRAWN,
             Self::Changed(_, findings) => {
-                return SkipRecord {
-                    why: "the campaign has changed since its schedule was activated".to_owned(),
-                    findings: findings.clone(),
-                };
+                return SkipRecord { why: SkipRecord::CHANGED.to_owned(), findings: findings.clone() };
             }
             Self::Damaged(problem) => &format!("the ledger is damaged: {problem}"),
-            Self::NoRecipientsLeft => "no recipients were left",
+            Self::NoRecipientsLeft => SkipRecord::NO_RECIPIENTS_LEFT,
             Self::Refused(record) => return record.clone(),
         };
         SkipRecord::new(reason, &[])

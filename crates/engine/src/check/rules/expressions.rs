@@ -37,7 +37,23 @@ define_rules! {
         ],
         fix: "spell the name as it appears in the messages, or remove the constant",
     }
+    warning SAME_VARIANTS = "same-variants" {
+        cause: "Two variants send the same message. The test cannot find a difference between them.",
+        example: ["variants: { a: { share: 50% }, b: { share: 50% } }"],
+        fix: "give one of them its own `vars` or `channels`, or use `variant` in a text",
+    }
+    warning UNKNOWN_VARIANT = "unknown-variant" {
+        cause: "A condition compares `variant` with an unknown name, so it is never true.",
+        example: [
+            "variants: { a: { share: 50% }, b: { share: 50% } }",
+            "message: \"{% if variant == 'A' %}Hi{% else %}Hello{% endif %}\"",
+        ],
+        fix: "use the name of a variant, in the same upper or lower case",
+    }
 }
+
+/// The built-in variable with the name of the recipient's variant.
+const VARIANT: &str = "variant";
 
 /// Words that mean no, with their counterparts for yes.
 const NEGATIVE_AND_POSITIVE: [(&str, &str); 6] =
@@ -220,6 +236,60 @@ pub(super) fn check_unused_constants(campaign: &Campaign) -> Vec<Finding> {
             .collect::<Vec<_>>()
     };
     brief.variants.iter().flat_map(variant_findings).collect()
+}
+
+/// A finding about the first two variants that send the same message.
+pub(super) fn check_same_variants(campaign: &Campaign) -> Option<Finding> {
+    let brief = &campaign.brief;
+    let texts = brief.all_contents().flat_map(|content| &content.stages).flat_map(Stage::texts).map(|(_, text)| text);
+    let mut load = |name: &str| campaign.folders.read_text(name).ok().map(|(_, text)| text);
+    let used = collect_used_names(texts, &mut load)?;
+    if used.contains(VARIANT) {
+        return None;
+    }
+    let constant = |variant: &'_ MessageVariant, name: &String| {
+        let own = variant.vars.iter().chain(&brief.vars).find(|(own_name, _)| own_name == name);
+        own.map(|(_, value)| value.clone())
+    };
+    let message = |variant: &MessageVariant| {
+        let constants: Vec<Option<String>> = used.iter().map(|name| constant(variant, name)).collect();
+        (variant.content.as_ref().unwrap_or(&brief.content).clone(), constants)
+    };
+    let messages: Vec<_> = brief.variants.iter().map(|variant| (&variant.name, message(variant))).collect();
+    let repeats = messages.iter().enumerate().find_map(|(index, (name, message))| {
+        let (first, _) = messages[..index].iter().find(|(_, earlier)| earlier == message)?;
+        Some((first, name))
+    });
+    let (first, name) = repeats?;
+    let place = campaign.places.locate_key(&format!("variants.{name}"));
+    let message = format!("the variants `{first}` and `{name}` send the same message");
+    Some(
+        Finding::new(&SAME_VARIANTS, message)
+            .help("give one of them its own `vars` or `channels`, or use `variant` in a text")
+            .at(place),
+    )
+}
+
+/// Reports the comparisons of a text with variants that do not exist.
+pub(super) fn check_variant_names(text: &NamedTemplate, brief: &CampaignBrief) -> Vec<TextProblem> {
+    let names = || brief.variants.iter().map(|variant| variant.name.as_str());
+    if names().next().is_none() || find_defined_names(&text.source).any(|name| name == VARIANT) {
+        return Vec::new();
+    }
+    let report_check = |check: ConditionCheck| {
+        let ConditionKind::IsText(name) = &check.kind else { return None };
+        if check.column != ColumnName::Variable(VARIANT.to_owned()) || names().any(|known| known == name) {
+            return None;
+        }
+        let help = match names().find(|known| known.eq_ignore_ascii_case(name)).or_else(|| did_you_mean(name, names()))
+        {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => format!("use one of {}", join_names(names())),
+        };
+        let message = format!("no variant has the name `{name}`, so the condition is never true");
+        Some(problem_at(text, check.span, &UNKNOWN_VARIANT, message, &help))
+    };
+    find_condition_checks(text).into_iter().filter_map(report_check).collect()
 }
 
 /// The names that texts and their included texts mention. `None` if an included text is missing.

@@ -188,11 +188,13 @@ pub fn check_texts(campaign: &Campaign) -> Vec<Finding> {
     let constants = brief.constant_names();
     let mut problems: Vec<TextProblem> = texts.iter().flat_map(|text| check_wording(text, &constants)).collect();
     let stage_checks = [wording::check_code_text, wording::check_constant_code, wording::check_long_buttons];
+    problems.extend(texts.iter().flat_map(|text| expressions::check_variant_names(text, brief)));
     problems.extend(stages().flat_map(|stage| stage_checks.into_iter().flat_map(move |check| check(stage))));
     // The wording of a missing text is unknown.
     let problems = problems.into_iter().filter(|problem| !NamedTemplate::is_placeholder(&problem.text));
     let mut findings: Vec<Finding> = problems.map(|problem| to_finding(problem, Some(&campaign.places))).collect();
     findings.extend(expressions::check_unused_constants(campaign));
+    findings.extend(expressions::check_same_variants(campaign));
     findings
 }
 

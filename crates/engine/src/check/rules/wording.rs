@@ -54,7 +54,7 @@ define_rules! {
         fix: "use another character, let `plain: quotes` or `plain: latin` replace it, or accept the extra cost",
     }
     note SAME_FOR_ALL = "same-for-all" {
-        cause: "All recipients get the same message. The list has names, so you might have forgotten a greeting.",
+        cause: "No message uses a column of the list. The list has names, so you might have forgotten a greeting.",
         example: [
             "message: \"-20% on everything\"",
             "list.csv: phone,first_name",
@@ -296,14 +296,14 @@ pub(super) fn check_code_text(stage: &Stage<NamedTemplate>) -> Vec<TextProblem> 
 const NAME_HEADER_WORDS: [&str; 12] =
     ["name", "ім'я", "ім’я", "імя", "имя", "піб", "фио", "vorname", "prénom", "prenom", "nombre", "imię"];
 
-/// A note that all recipients get the same message although the list has names.
+/// A note that no message uses a column although the list has names.
 pub(super) fn check_constant_message(survey: &Survey, kind: OperationKind) -> Option<Finding> {
     if kind.is_single() || survey.columns.iter().any(|column| column.is_used) || survey.count_planned() < 2 {
         return None;
     }
     let column = survey.columns.iter().find(|column| is_name_header(&column.header))?;
     let message =
-        format!("all recipients get the same message, although the column `{}` contains names", column.header);
+        format!("no message contains the recipient's name, although the column `{}` contains names", column.header);
     Some(Finding::new(&SAME_FOR_ALL, message).help("to greet recipients by name, use the column in the message"))
 }
 

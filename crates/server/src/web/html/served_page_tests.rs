@@ -101,9 +101,9 @@ fn sample_view(template: &str, cell: &str) -> Json {
         "schedules": {
             "schedules": [
                 { "name": cell, "path": "/schedules/sale", "state": "armed", "problem": null, "next": cell,
-                  "skipped": cell, "why": [cell, cell] },
-                { "name": cell, "path": "/schedules/sale", "state": "damaged", "problem": cell, "next": null, "skipped": null, "why": [] },
-                { "name": cell, "path": "/schedules/sale", "state": "paused", "problem": null, "next": null, "skipped": null, "why": [] },
+                  "skipped": cell, "skip_reason": cell, "why": [cell, cell], "pending": cell },
+                { "name": cell, "path": "/schedules/sale", "state": "damaged", "problem": cell, "next": null, "skipped": null, "skip_reason": null, "why": [], "pending": null },
+                { "name": cell, "path": "/schedules/sale", "state": "paused", "problem": null, "next": null, "skipped": null, "skip_reason": null, "why": [], "pending": null },
             ],
             "calendar": build_calendar(Date::constant(2026, 12, 1), 31, &BTreeMap::from([(Date::constant(2026, 12, 3), vec![cell.to_owned()])])),
             "days": [{ "day": cell, "due": [due, due] }],

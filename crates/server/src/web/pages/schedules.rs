@@ -12,7 +12,7 @@ use super::page_error::PageError;
 use super::request::{PageRequest, encode_path_segment};
 use super::run::done_message;
 use crate::web::charts::{self, CalendarView};
-use campaign_runs::{ScheduleStatus, ScheduleView, load_schedule_views};
+use campaign_runs::{AwaitedInput, PendingOccurrence, ScheduleStatus, ScheduleView, load_schedule_views};
 
 /// The number of days in the calendar, including today.
 const CALENDAR_DAYS: u16 = 30;
@@ -39,8 +39,12 @@ struct ScheduleLine {
     problem: Option<String>,
     /// The time of the last skipped occurrence, if there is one.
     skipped: Option<String>,
-    /// The reason the occurrence was skipped, and the findings about the campaign file, in English.
+    /// The reason the occurrence was skipped, if the page has words for it.
+    skip_reason: Option<String>,
+    /// Any other reason the occurrence was skipped, and the findings about the campaign file, in English.
     why: Vec<String>,
+    /// The due occurrence that has not begun, with what it waits for.
+    pending: Option<String>,
     next: Option<String>,
 }
 
@@ -111,15 +115,30 @@ fn schedule_line(request: &PageRequest, view: &ScheduleView) -> ScheduleLine {
     let next = view.next.as_ref().filter(|_| view.state == ScheduleStatus::Active);
     let skipped = view.skipped.as_ref();
     let findings = skipped.into_iter().flat_map(|skipped| &skipped.record.findings).chain(&view.findings);
-    let skip_reason = skipped.map(|skipped| skipped.record.why.clone());
+    let skip_reason = skipped.and_then(|skipped| request.words().item_name("skip-reason", &skipped.record.why));
+    let untranslated = skipped.filter(|_| skip_reason.is_none()).map(|skipped| skipped.record.why.clone());
     ScheduleLine {
         skipped: skipped.map(|skipped| format_local(request, &skipped.occurrence.local_time())),
-        why: skip_reason.into_iter().chain(findings.map(ToString::to_string)).collect(),
+        skip_reason: skip_reason.map(str::to_owned),
+        why: untranslated.into_iter().chain(findings.map(ToString::to_string)).collect(),
+        pending: view.pending.as_ref().map(|pending| describe_pending(request, pending)),
         name: view.name.clone(),
         path: schedule_path(&view.name),
         state: view.state.as_str(),
         problem: view.state.problem().map(str::to_owned),
         next: next.map(|next| format_local(request, &next.local_time())),
+    }
+}
+
+fn describe_pending(request: &PageRequest, pending: &PendingOccurrence) -> String {
+    let when = format_local(request, &pending.occurrence.local_time());
+    let say = |key, list: &str| request.words().say_with(key, &[("when", &when), ("list", list)]);
+    match &pending.awaits {
+        Some(AwaitedInput::List(list)) => {
+            say("pages.due-without-list", &list.file_name().unwrap_or_default().to_string_lossy())
+        }
+        Some(AwaitedInput::Approval(_)) => say("pages.due-unapproved", ""),
+        None => say("pages.due", ""),
     }
 }
 

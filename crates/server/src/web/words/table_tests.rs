@@ -13,6 +13,7 @@ use campaign_core::domain::{CANCELLED, CANCELLED_EARLIER, CONSENT_EXPIRED, Chann
 use campaign_engine::check::{ALREADY_SENT, DUPLICATE, EXCLUDED, FILTERED, HOLDOUT, MIGHT_BE_SENT, REJECTED_IN_RUN};
 use campaign_engine::report::RunStatus;
 use campaign_ledger::{CAPPED, COUNTRY, OPTED_OUT, RowState};
+use campaign_runs::SkipRecord;
 
 /// Kinds with all their words. A kind's messages have the keys `KIND.WORD`.
 fn word_kinds() -> BTreeMap<&'static str, Vec<String>> {
@@ -25,6 +26,7 @@ fn word_kinds() -> BTreeMap<&'static str, Vec<String>> {
         ("severity", owned(&["error", "warning", "note"])),
         ("note", owned(&["telegram", "voice", "hlr", "call/otp"])),
         ("reason", skip_reasons()),
+        ("skip-reason", owned(&SkipRecord::FIXED_REASONS)),
         ("purpose", owned(&["marketing", "service"])),
         ("resource", owned(&["program", "address", "source"])),
         ("state", owned(&RowState::ALL.map(RowState::name))),
