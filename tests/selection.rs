@@ -57,7 +57,7 @@ fn invalid_condition_is_refused_with_its_location() {
     let gateway = Gateway::accepting();
     let cases = [
         ("where: plan", "condition", "sale.yaml:5:10", "compare it with a value from the list"),
-        ("where: plan == true", "condition", "sale.yaml:5:10", "plan == \"true\""),
+        ("where: plan == true", "condition", "sale.yaml:5:10", "plan == 'true'"),
         ("where: name == \"x\" or points > 20", "condition", "sale.yaml:5:25", "points | int"),
         ("where: plam == \"gold\"", "unknown-variable", "sale.yaml:5:10", "did you mean `plan`?"),
         ("where: plan == \"Gold\"", "nobody-meant", "none of the 6 rows", "the comparison is case-sensitive"),

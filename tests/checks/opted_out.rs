@@ -49,6 +49,7 @@ fn opt_out_column_is_reported_with_a_condition_to_add() {
         ("згода", ["так", "ні", "так", "так"], "row 3", "recipient[\"згода\"] != \"ні\""),
         ("не турбувати", ["ні", "так", "ні", ""], "row 3", "recipient[\"не турбувати\"] != \"так\""),
         ("отписан", ["нет", "да", "нет", ""], "row 3", "recipient[\"отписан\"] != \"да\""),
+        ("не турбувати", ["", "так ", " так", ""], "2 rows", "recipient[\"не турбувати\"] != \"так\""),
     ] {
         let sale = client_draft(header, &cells).write();
         let found = find_warnings(&sale);

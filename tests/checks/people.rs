@@ -118,11 +118,31 @@ fn odd_cells_of_skipped_rows_are_not_reported() {
 }
 
 #[test]
+fn dates_in_another_form_are_reported_even_if_they_filter_their_rows() {
+    let rows = ["05.12.2120", "2120-12-05", "06.12.2120"].into_iter().zip(2..);
+    let list: String = rows.map(|(day, row)| format!("{},Olena,{day}\n", phone(row))).collect();
+    let draft = |condition: &str| {
+        campaign().with_list(&format!("phone,name,due\n{list}")).recipients(&format!("where: {condition}")).write()
+    };
+    for condition in ["due >= today", "due == '2120-12-05'"] {
+        let warned = draft(condition).campaign(&["check", "sale.yaml"]).exits(0).stderr;
+        assert!(warned.contains("the cell is `05.12.2120` in 2 rows") && warned.contains("| date(format="), "{warned}");
+    }
+    for condition in ["due | date >= today", "due | date(format='%d.%m.%Y') >= '05.12.2120'"] {
+        let refused = draft(condition).campaign(&["check", "sale.yaml"]).stderr;
+        assert!(refused.contains("is ordered as text"), "{condition}: {refused}");
+        assert!(refused.contains("write `due | date(format=\"%Y-%m-%d\") >= "), "{condition}: {refused}");
+    }
+}
+
+#[test]
 fn dates_and_numbers_that_are_ordered_as_text_are_reported() {
     let list = format!("phone,name,visit\n{},Olena,05.12.2020\n{},Petro,30.11.2020\n", phone(2), phone(3));
     let sale = campaign().with_list(&list).recipients("where: visit < today").write();
     let output = sale.campaign(&["check", "sale.yaml"]).exits(0).says("warning[cell-is-text]");
-    output.says("the cell is `05.12.2020` in row 2").says("write `visit | date(format=\"%Y-%m-%d\") < today`");
+    output
+        .says("the cell is `05.12.2020` in 2 rows (first: row 2)")
+        .says("write `visit | date(format=\"%Y-%m-%d\") < today`");
     sale.replace("sale.yaml", "visit < today", "visit | date(format=\"%Y-%m-%d\") < today");
     let output = sale.campaign(&["check", "sale.yaml"]).exits(0).says("2 of 2");
     assert!(!output.stderr.contains("cell-is-text"), "{}", output.details());

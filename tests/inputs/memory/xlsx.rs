@@ -54,6 +54,23 @@ fn harmless_workbook_is_read() {
 }
 
 #[test]
+fn workbook_with_a_formula_without_a_saved_value_is_refused() {
+    let rows = |value: &str| {
+        let header = "<row r=\"1\"><c r=\"A1\" t=\"s\"><v>0</v></c><c r=\"B1\" t=\"s\"><v>1</v></c></row>";
+        let recipient = |row: u8| {
+            let cells =
+                format!("<c r=\"A{row}\"><v>{}</v></c><c r=\"B{row}\" t=\"str\">{value}</c>", phone(row.into()));
+            format!("<row r=\"{row}\">{cells}</row>")
+        };
+        worksheet(&format!("{header}{}{}", recipient(2), recipient(3)))
+    };
+    let read = |value: &str| workbook(&[("xl/worksheets/sheet1.xml", Content::of(&rows(value)))]);
+    assert_read("list.xlsx", &read("<f>A1</f><v></v>"), &["sheet `Clients`"]);
+    let words = ["has a formula in the cell B2", "save it, which stores the values"];
+    assert_refused("list.xlsx", &read("<f>A1</f>"), &words);
+}
+
+#[test]
 fn workbook_with_an_oversized_value_or_tag_is_refused() {
     for (part, template, piece) in [
         ("xl/sharedStrings.xml", "<sst><si><t>|</t></si></sst>", " "),

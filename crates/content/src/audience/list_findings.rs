@@ -397,6 +397,12 @@ pub(super) fn damaged_workbook(file: &Path, reason: &str) -> Finding {
         .help("open it in the program that created it, and save it again")
 }
 
+pub(super) fn unsaved_formula(file: &Path, cell: &str) -> Finding {
+    let message = format!("has a formula in the cell {cell}, but not the value of the formula");
+    file_finding(&rules::RECIPIENTS_UNREADABLE, file, &message)
+        .help("open the file in a spreadsheet program and save it, which stores the values")
+}
+
 pub(super) fn locked_workbook(file: &Path) -> Finding {
     file_finding(&rules::RECIPIENTS_UNREADABLE, file, "is password-protected")
         .help("open it, remove the password (in Excel, `File > Info > Protect Workbook`), and save it")

@@ -25,7 +25,12 @@ pub enum ConditionKind {
     /// Compares the cell with this text: `{% if plan == "gold" %}`.
     IsText(String),
     /// Compares the cell with `true` or `false` without quotes, which no cell equals.
-    IsBool(bool),
+    IsBool {
+        /// The value.
+        word: bool,
+        /// The corrected text of the comparison, in which the value is text.
+        corrected: String,
+    },
     /// Compares the cell with a number without quotes, which no cell equals.
     IsNumber {
         /// The corrected text of the comparison, in which the cell is converted to a number.
@@ -118,6 +123,10 @@ enum ValueKind {
     Cell(ColumnName),
     /// A text that filters produce from a cell.
     CellText(ColumnName),
+    /// A date of a cell in a format whose order is not that of the dates.
+    FormattedDate(ColumnName),
+    /// An amount of a cell as recipients see it.
+    FormattedAmount(ColumnName),
     /// A text that `~` joins from a cell and another value.
     JoinedText(ColumnName),
     /// Texts that are parts of a cell.
@@ -133,7 +142,11 @@ impl ParsedValue {
     /// The column of a text that consists of a cell or was made from one.
     fn text_column(&self) -> Option<&ColumnName> {
         match &self.kind {
-            ValueKind::Cell(column) | ValueKind::CellText(column) | ValueKind::JoinedText(column) => Some(column),
+            ValueKind::Cell(column)
+            | ValueKind::CellText(column)
+            | ValueKind::FormattedDate(column)
+            | ValueKind::FormattedAmount(column)
+            | ValueKind::JoinedText(column) => Some(column),
             _ => None,
         }
     }
@@ -417,6 +430,16 @@ impl<'t, 's> ExpressionParser<'t, 's> {
                 ValueKind::CellText(column)
             }
             ValueKind::Cell(column) | ValueKind::CellText(column) if *filter == "split" => ValueKind::CellParts(column),
+            ValueKind::Cell(column) | ValueKind::CellText(column) if *filter == "money" => {
+                ValueKind::FormattedAmount(column)
+            }
+            ValueKind::Cell(column) | ValueKind::CellText(column) if *filter == "date" => {
+                let is_ordered = |token: &TemplateToken<'_>| matches!(&token.kind, TokenKind::Text(format) if format.starts_with("%Y-%m-%d") || format.starts_with("%F"));
+                match self.tokens[arguments..self.at].iter().any(is_ordered) {
+                    true => ValueKind::Unknown,
+                    false => ValueKind::FormattedDate(column),
+                }
+            }
             ValueKind::CellParts(column) if matches!(*filter, "first" | "last" | "nth" | "join") => {
                 ValueKind::CellText(column)
             }
@@ -502,8 +525,35 @@ impl<'t, 's> ExpressionParser<'t, 's> {
                         None => continue,
                     }
                 }
+                // Only a cell of the same form equals a date.
+                (ValueKind::Cell(_), ValueKind::Text(text)) if is_iso_date(text) => {
+                    ConditionKind::IsDate { corrected: correct(as_date(), other_source) }
+                }
                 (ValueKind::Cell(_), ValueKind::Text(text)) if !is_ordered => ConditionKind::IsText(text.clone()),
-                (_, ValueKind::Bool(word)) if !is_ordered => ConditionKind::IsBool(*word),
+                (ValueKind::FormattedDate(_), _) if is_ordered => {
+                    let date = format!("{} | date(format=\"%Y-%m-%d\")", self.source_before_filter(cell));
+                    match &other.kind {
+                        ValueKind::Text(text) if let Some(other) = to_iso_date(text) => {
+                            ConditionKind::IsOrderedText { corrected: correct(date, &format!("\"{other}\"")) }
+                        }
+                        ValueKind::Cell(ColumnName::Variable(name)) if name == "today" => {
+                            ConditionKind::IsOrderedText { corrected: correct(date, other_source) }
+                        }
+                        _ => continue,
+                    }
+                }
+                (ValueKind::FormattedAmount(_), ValueKind::Text(text)) if is_ordered => {
+                    let number: String = text.replace(',', ".").split_whitespace().collect();
+                    if !is_plain_number(&number) {
+                        continue;
+                    }
+                    let amount = format!("{} | float", self.source_before_filter(cell));
+                    ConditionKind::IsOrderedText { corrected: correct(amount, &number) }
+                }
+                (_, ValueKind::Bool(word)) if !is_ordered => {
+                    let cell_source = self.source[cell.span.clone()].to_owned();
+                    ConditionKind::IsBool { word: *word, corrected: correct(cell_source, &format!("'{word}'")) }
+                }
                 (_, ValueKind::Number) => {
                     let corrected = correct(self.number_source(cell, other), other_source);
                     ConditionKind::IsNumber { corrected, is_ordered }
@@ -527,14 +577,14 @@ impl<'t, 's> ExpressionParser<'t, 's> {
             return;
         };
         let kind = match mistyped.kind {
-            ValueKind::Bool(word) => ConditionKind::IsBool(word),
+            ValueKind::Bool(word) => ConditionKind::IsBool { word, corrected: self.quote_values(values, span) },
             _ => {
                 let are_numbers = values.iter().all(|value| matches!(value.kind, ValueKind::Number));
                 let corrected = match is_list && are_numbers {
                     true => {
                         format!("{} {symbol} {}", self.number_source(cell, mistyped), &self.source[right.span.clone()])
                     }
-                    false => self.quote_numbers(values, span),
+                    false => self.quote_values(values, span),
                 };
                 ConditionKind::IsNumber { corrected, is_ordered: false }
             }
@@ -552,13 +602,19 @@ impl<'t, 's> ExpressionParser<'t, 's> {
         }
     }
 
-    /// The source in `span` with the numbers of `values` in quotes.
-    fn quote_numbers(&self, values: &[ParsedValue], span: &Range<usize>) -> String {
+    /// The source of a value without its last filter.
+    fn source_before_filter(&self, value: &ParsedValue) -> &str {
+        let source = &self.source[value.span.clone()];
+        source.rsplit_once('|').map_or(source, |(before, _)| before.trim_end())
+    }
+
+    /// The source in `span` with the numbers and booleans of `values` in quotes.
+    fn quote_values(&self, values: &[ParsedValue], span: &Range<usize>) -> String {
         let (mut quoted, mut end) = (String::new(), span.start);
-        for number in values.iter().filter(|value| matches!(value.kind, ValueKind::Number)) {
-            quoted += &self.source[end..number.span.start];
-            quoted += &format!("\"{}\"", &self.source[number.span.clone()]);
-            end = number.span.end;
+        for value in values.iter().filter(|value| matches!(value.kind, ValueKind::Number | ValueKind::Bool(_))) {
+            quoted += &self.source[end..value.span.start];
+            quoted += &format!("\"{}\"", &self.source[value.span.clone()]);
+            end = value.span.end;
         }
         quoted + &self.source[end..span.end]
     }
@@ -593,7 +649,10 @@ mod tests {
         );
         assert_eq!(
             list_check_kinds("{% if 'x' != a or b == true %}{% endif %}"),
-            [is_text("a", "x"), ("b".to_owned(), ConditionKind::IsBool(true)),]
+            [
+                is_text("a", "x"),
+                ("b".to_owned(), ConditionKind::IsBool { word: true, corrected: "b == 'true'".to_owned() }),
+            ]
         );
         for other in [
             "{{ a == 'x' }}",
@@ -641,9 +700,17 @@ mod tests {
             assert_eq!(found_name, name, "{condition}");
             assert!(found.contains(corrected), "{condition}: {found}");
         }
-        for condition in ["vip != false", "vip | lower != false", "not vip in [false]", "false == recipient['vip']"] {
+        for (condition, expected) in [
+            ("vip != false", "vip != 'false'"),
+            ("vip | lower != false", "vip | lower != 'false'"),
+            ("not vip in [false]", "vip in [\"false\"]"),
+            ("false == recipient['vip']", "'false' == recipient['vip']"),
+        ] {
             let kinds: Vec<_> = list_check_kinds(&format!("{{{{ 'x' if {condition} else 'y' }}}}"));
-            assert!(matches!(kinds.as_slice(), [(_, ConditionKind::IsBool(false))]), "{condition}: {kinds:?}");
+            let [(_, ConditionKind::IsBool { word: false, corrected })] = kinds.as_slice() else {
+                panic!("{condition}: {kinds:?}")
+            };
+            assert_eq!(corrected, expected, "{condition}");
         }
     }
 
@@ -653,6 +720,12 @@ mod tests {
         let date = |corrected: &str| ConditionKind::IsDate { corrected: corrected.to_owned() };
         for (condition, kind) in [
             ("pts > '100'", ordered("pts | int > 100")),
+            ("due | date >= today", ordered("due | date(format=\"%Y-%m-%d\") >= today")),
+            (
+                "due | trim | date(format='%d.%m.%Y') >= '15.11.2026'",
+                ordered("due | trim | date(format=\"%Y-%m-%d\") >= \"2026-11-15\""),
+            ),
+            ("sum | money > '1 000,50'", ordered("sum | float > 1000.50")),
             ("'9,5' <= pts", ordered("9.5 <= pts | float")),
             ("day >= '01.12.2026'", ordered("day | date(format=\"%Y-%m-%d\") >= \"2026-12-01\"")),
             ("day > '2026-12-01'", date("day | date(format=\"%Y-%m-%d\") > '2026-12-01'")),

@@ -166,9 +166,9 @@ fn find_type_mistakes(condition: &NamedTemplate, names: &TemplateNames, failed_t
                      a value, write `{name} != \"\"`"
                 ),
             ),
-            ConditionKind::IsBool(word) => (
+            ConditionKind::IsBool { word, corrected } => (
                 format!("`{name}` is never `{word}`, because cells contain text"),
-                format!("write `{name} == \"{word}\"`, with the value exactly as in the list"),
+                format!("write `{corrected}`, with the value exactly as in the list"),
             ),
             ConditionKind::IsNumber { corrected, .. } => {
                 (format!("`{name}` is text but is compared with a number"), suggest_conversion(&name, &corrected))
@@ -298,7 +298,7 @@ mod tests {
             ("code == 'x' }}{{ 'y'", "text-syntax", 1, "remove the braces"),
             ("code", "condition", 1, "code == \"yes\""),
             ("shop == 'x' or not Note", "condition", 20, "Note != \"\""),
-            ("code == true", "condition", 1, "code == \"true\""),
+            ("code == true", "condition", 1, "code == 'true'"),
             ("code > 5", "condition", 1, "code | int"),
             ("5 <= code", "condition", 1, "code | int"),
             ("recipient[\"Ім'я\"] != 5", "condition", 1, "recipient[\"Ім'я\"] | int != 5"),
@@ -308,8 +308,8 @@ mod tests {
             ("code != -1", "condition", 1, "code | int != -1"),
             ("code != (5)", "condition", 1, "code | int != 5"),
             ("not code in [5, 0]", "condition", 5, "code | int in [5, 0]"),
-            ("code not in [true]", "condition", 1, "code == \"true\""),
-            ("code | lower != false", "condition", 1, "code | lower == \"false\""),
+            ("code not in [true]", "condition", 1, "code not in [\"true\"]"),
+            ("code | lower != false", "condition", 1, "code | lower != 'false'"),
             ("code = 'x'", "text-syntax", 6, "write `==`, as in `code == 'x'`"),
             ("code 'x'", "text-syntax", 6, "use `==` to compare values"),
         ];

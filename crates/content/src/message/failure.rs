@@ -7,6 +7,7 @@ mod place;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use tera::ErrorKind;
@@ -484,12 +485,20 @@ impl FailurePlace<'_> {
         }
     }
 
+    /// Whether the text is a condition of the campaign, as `enclose_condition` encloses it.
+    fn is_condition(&self) -> bool {
+        self.source.starts_with("{% if ") && self.source.ends_with(" %}{% endif %}")
+    }
+
     fn explain_date(&self, reason: &str) -> RenderFailure {
         let FailureSubject { title, source } = self.find_subject();
         match reason {
             "empty" => RenderFailure::new(
                 format!("{title} is empty and cannot be shown as a date"),
-                format!("put this part of the message between `{{% if {source} %}}` and `{{% endif %}}`"),
+                match self.is_condition() {
+                    true => format!("write `{source} != '' and …` before this comparison"),
+                    false => format!("put this part of the message between `{{% if {source} %}}` and `{{% endif %}}`"),
+                },
             ),
             "format" => RenderFailure::new(
                 "the `format` of the `date` filter is not valid",
@@ -533,8 +542,9 @@ fn suggest_plain_digits(text: &str, source: &str) -> String {
         None => "write numbers such as `1200.50` in the list, without spaces and with a decimal point".to_owned(),
     };
     let mut filters = String::new();
-    if text.contains(' ') {
-        filters += " | replace(from=\" \", to=\"\")";
+    let spaces: BTreeSet<char> = text.trim().chars().filter(|c| c.is_whitespace()).collect();
+    for space in &spaces {
+        filters += &format!(" | replace(from=\"{space}\", to=\"\")");
     }
     let (commas, points) = (text.matches(',').count(), text.matches('.').count());
     let (remove_commas, to_points) = (" | replace(from=\",\", to=\"\")", " | replace(from=\",\", to=\".\")");

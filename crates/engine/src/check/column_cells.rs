@@ -129,7 +129,9 @@ impl DistinctValues {
         self.values.first().filter(|_| self.values.len() == 1 && !self.has_more).map(String::as_str)
     }
 
-    fn add_value(&mut self, value: &str, max_values: usize) {
+    /// Adds a cell, trimmed as conditions see it.
+    fn add_value(&mut self, cell: &str, max_values: usize) {
+        let value = cell.trim();
         if self.values.contains(value) || self.has_more {
             return;
         }

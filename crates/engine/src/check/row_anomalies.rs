@@ -67,8 +67,19 @@ const EMPTY_MARKERS: [&str; 39] = [
     "?",
     "[object Object]",
 ];
-/// Lower-case words that mean no, but count as true in a condition.
-const NEGATIVE_WORDS: [&str; 10] = ["false", "no", "0", "n", "off", "ні", "нет", "nein", "non", "хибність"];
+/// Lower-case words that mean no, but count as true in a condition, each with its counterpart for yes.
+pub(super) const NEGATIVE_WORDS: [(&str, &str); 10] = [
+    ("false", "true"),
+    ("no", "yes"),
+    ("0", "1"),
+    ("n", "y"),
+    ("off", "on"),
+    ("ні", "так"),
+    ("нет", "да"),
+    ("nein", "ja"),
+    ("non", "oui"),
+    ("хибність", "істина"),
+];
 /// The maximum length of a cell that is compared with these words, in bytes. A cell that is this much longer than twice
 /// the text of a comparison is not checked for a near match.
 const MAX_WORD_BYTES: usize = 24;
@@ -157,7 +168,10 @@ pub(super) struct AnomalyDetector {
     comparisons: Vec<Comparison>,
     /// The comparisons that matched a row.
     matched: Vec<AtomicBool>,
+    /// The comparisons with dates, first those of the campaign's condition.
     date_comparisons: Vec<DateComparison>,
+    /// The number of comparisons with dates in the campaign's condition.
+    condition_dates: usize,
 }
 
 /// An anomaly in a row: column, kind and example.
@@ -182,6 +196,7 @@ impl AnomalyDetector {
                 date_comparisons.push(DateComparison { column, name: check.name, corrected });
             }
         }
+        let condition_dates = date_comparisons.len();
         for check in texts.into_iter().flat_map(find_condition_checks) {
             if let ConditionKind::IsDate { corrected } = check.kind {
                 let column = recipe.find_named_column(&check.column);
@@ -193,7 +208,7 @@ impl AnomalyDetector {
                 ConditionKind::IsTruthy if !truth_tested.contains(&column) => truth_tested.push(column),
                 ConditionKind::IsText(text) => comparisons.push(Comparison { column, name: check.name, text }),
                 ConditionKind::IsTruthy
-                | ConditionKind::IsBool(_)
+                | ConditionKind::IsBool { .. }
                 | ConditionKind::IsNumber { .. }
                 | ConditionKind::IsOrderedText { .. }
                 | ConditionKind::IsDate { .. } => {}
@@ -209,7 +224,29 @@ impl AnomalyDetector {
             comparisons,
             matched,
             date_comparisons,
+            condition_dates,
         }
+    }
+
+    /// Finds the cells of a row that the campaign's condition compares with a date of another form. Such a row can be
+    /// filtered by mistake.
+    pub(super) fn find_unlike_dates(&self, fields: RecordFields<'_>) -> Vec<FoundAnomaly> {
+        self.date_anomalies(fields, self.condition_dates).collect()
+    }
+
+    /// The anomalies of the first `count` comparisons with dates.
+    fn date_anomalies<'a>(
+        &'a self,
+        fields: RecordFields<'a>,
+        count: usize,
+    ) -> impl Iterator<Item = FoundAnomaly> + use<'a> {
+        let compared = self.date_comparisons[..count].iter().enumerate();
+        compared.filter_map(move |(index, comparison)| {
+            let cell = fields.get(comparison.column).trim();
+            let day = cell.split([' ', 'T']).next().unwrap_or_default();
+            let is_unlike = to_iso_date(day).is_some_and(|date| date != cell);
+            is_unlike.then(|| (comparison.column, RowAnomaly::UnlikeDate(index), cell.into()))
+        })
     }
 
     /// Finds the anomalies of a row that has a message; `shows_empty` says whether the message uses an empty cell.
@@ -242,7 +279,8 @@ impl AnomalyDetector {
         }
         for &column in &self.truth_tested {
             let cell = fields.get(column).trim();
-            if cell.len() <= MAX_WORD_BYTES && NEGATIVE_WORDS.contains(&cell.to_lowercase().as_str()) {
+            let is_negative = || NEGATIVE_WORDS.iter().any(|(no, _)| *no == cell.to_lowercase());
+            if cell.len() <= MAX_WORD_BYTES && is_negative() {
                 anomalies.push((column, RowAnomaly::TakenForTrue, cell.into()));
             }
         }
@@ -263,13 +301,7 @@ impl AnomalyDetector {
                 anomalies.push((comparison.column, RowAnomaly::NearMatch(index), cell.into()));
             }
         }
-        for (index, comparison) in self.date_comparisons.iter().enumerate() {
-            let cell = fields.get(comparison.column).trim();
-            let day = cell.split([' ', 'T']).next().unwrap_or_default();
-            if to_iso_date(day).is_some_and(|date| date != cell) {
-                anomalies.push((comparison.column, RowAnomaly::UnlikeDate(index), cell.into()));
-            }
-        }
+        anomalies.extend(self.date_anomalies(fields, self.date_comparisons.len()));
         // The use of an empty cell is reported as a separate finding.
         if has_empty_cell && !shows_empty && message_texts(message).any(has_empty_greeting) {
             anomalies.push((0, RowAnomaly::EmptyGreeting, Box::default()));

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use sha2::{Digest, Sha256};
 
 use super::column_cells::{EmptyCells, EmptyUses, ListColumn, OptedOutCells, UnmatchedCells, list_columns};
-use super::compiled_campaign::{CompiledCampaign, ComposeFailure, ComposedMessage, Composer, to_finding};
+use super::compiled_campaign::{CompiledCampaign, ComposeFailure, ComposedMessage, Composer, FILTERED, to_finding};
 use super::consent::{ConsentFinder, Consents};
 use super::exclusions::{DUPLICATE, HOLDOUT, SurveyExclusions};
 use super::parallel::{count_cores, process_in_order};
@@ -72,7 +72,7 @@ pub struct Survey {
     pub costly: BTreeMap<Vec<char>, CostlyRows>,
     /// The planned rows whose number is not a mobile number, so that no channel of the message can reach it.
     pub landlines: RoaringBitmap,
-    /// The planned rows with anomalies, by column.
+    /// The planned rows with anomalies, and the rows that a comparison with a date can have filtered by mistake.
     pub anomalies: AnomalyRowsByColumn,
     /// The comparisons in texts that match no row, with their index.
     pub unmatched_comparisons: Vec<(usize, Comparison)>,
@@ -270,7 +270,11 @@ pub fn survey_recipients(
             .collect();
         let embedded = chunk.iter().filter(|record| contains_row(record.fields, phone_column, delimiter));
         let embedded: Vec<Row> = embedded.map(|record| record.row).collect();
-        (chunk, examined, embedded)
+        let is_filtered = |examined: &ExaminedRecord| examined.as_ref().is_err_and(|failed| failed.reason == FILTERED);
+        let filtered = chunk.iter().zip(&examined).filter(|(_, examined)| is_filtered(examined));
+        let unlike_dates = filtered.map(|(record, _)| (record.row, detector.find_unlike_dates(record.fields)));
+        let unlike_dates: Vec<(Row, Vec<FoundAnomaly>)> = unlike_dates.filter(|(_, found)| !found.is_empty()).collect();
+        (chunk, examined, embedded, unlike_dates)
     };
     let mut tally = SurveyTally { opted_out, unmatched, ..SurveyTally::default() };
     let mut composer = recipe.composer();
@@ -279,9 +283,13 @@ pub fn survey_recipients(
         produce,
         || (recipe.composer(), recipe.empty_cell_finders(), recipe.branch_finders()),
         examine,
-        |(chunk, examined, embedded)| {
+        |(chunk, examined, embedded, unlike_dates)| {
+            let mut unlike_dates = unlike_dates.into_iter().peekable();
             tally.embedded_rows.extend(embedded.iter().map(|row| row.get()));
             for (record, examined) in chunk.iter().zip(examined) {
+                if let Some((row, found)) = unlike_dates.next_if(|(row, _)| *row == record.row) {
+                    add_anomalies(&mut tally.anomalies, row, found);
+                }
                 if let Err(failure) = &examined {
                     tally.unmatched.add_cell(record.fields, &failure.reason);
                 }

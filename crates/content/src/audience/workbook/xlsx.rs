@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::Path;
 use std::rc::Rc;
 
 use calamine::{DataRef, Reader, Xlsx, XlsxError};
@@ -44,7 +45,7 @@ pub(super) fn read_xlsx<S: Read + Seek>(
     let formats = CellFormats::read(archive, &parts.styles_part(), &mut budget)?;
     check_shared_strings(archive, &parts.shared_strings_part(), &mut budget)?;
     let hidden = match archive.read_events(&parts.sheets[chosen].part)? {
-        Some(events) => find_hidden_rows(events)?,
+        Some(events) => find_hidden_rows(events, file)?,
         None => return Err(WorkbookError::Damaged(format!("the file for the sheet `{name}` is missing"))),
     };
     let mut book = Xlsx::new(copy_sheet(archive, &parts, chosen, &formats)?)?;
@@ -325,15 +326,28 @@ pub(super) fn check_shared_strings<S: Read + Seek>(
 }
 
 /// The hidden rows of a sheet, counted from 1, in the order of the sheet. Rejects a sheet with a cell that does not fit
-/// into memory.
-pub(super) fn find_hidden_rows<R: Read>(events: XmlEvents<R>) -> Result<Vec<u32>, WorkbookError> {
+/// into memory, or with a formula whose value was not saved, because such a cell would count as empty.
+pub(super) fn find_hidden_rows<R: Read>(events: XmlEvents<R>, file: &Path) -> Result<Vec<u32>, WorkbookError> {
     /// The maximum number of rows in a sheet.
     const MAX_ROWS: usize = 1 << 20;
     let mut events = events.with_whole_elements("c");
     let (mut hidden, mut row) = (Vec::new(), 0_u32);
+    let (mut cell, mut has_formula, mut has_value) = (String::new(), false, false);
     loop {
         let is_within = events.is_within_whole_element();
         match events.next_event()? {
+            Event::Start(element) if element.local_name().as_ref() == "c" && !is_within => {
+                cell = attribute_value(&element, "r").unwrap_or_default();
+                (has_formula, has_value) = (false, false);
+            }
+            Event::Start(element) | Event::Empty(element) if is_within => match element.local_name().as_ref() {
+                "f" => has_formula = true,
+                "v" | "is" => has_value = true,
+                _ => {}
+            },
+            Event::End(element) if element.local_name().as_ref() == "c" && has_formula && !has_value => {
+                return Err(list_findings::unsaved_formula(file, &cell).into());
+            }
             Event::Start(element) | Event::Empty(element) if element.local_name().as_ref() == "row" && !is_within => {
                 row = attribute_value(&element, "r")
                     .and_then(|number| number.parse().ok())

@@ -166,7 +166,8 @@ fn is_date_at_midnight(cell: &str) -> bool {
             .bytes()
             .enumerate()
             .all(|(at, byte)| if matches!(at, 4 | 7) { byte == b'-' } else { byte.is_ascii_digit() });
-    let Some(rest) = time.strip_prefix("00:00:00") else { return false };
+    // Excel writes the hour of midnight with one digit.
+    let Some(rest) = time.strip_prefix("00:00:00").or_else(|| time.strip_prefix("0:00:00")) else { return false };
     let rest = rest.strip_prefix('.').map_or(rest, |rest| rest.trim_start_matches('0'));
     is_day && matches!(rest, "" | "Z" | "+00" | "+00:00" | "+0000" | " UTC")
 }
@@ -313,6 +314,7 @@ mod tests {
         for cell in [
             "2031-12-05 00:00:00",
             "2031-12-05T00:00:00",
+            "2031-12-05 0:00:00",
             "2031-12-05 00:00:00.000",
             "2031-12-05T00:00:00Z",
             "2031-12-05 00:00:00.000000+00:00",

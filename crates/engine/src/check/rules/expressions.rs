@@ -1,8 +1,10 @@
 //! Rules about template expressions: comparisons, filter arguments and constants.
 
 use std::collections::{BTreeSet, HashSet};
+use std::convert::Infallible;
 
 use super::read_included_texts;
+use crate::check::row_anomalies::NEGATIVE_WORDS;
 use campaign_content::message::{
     ColumnName, ConditionCheck, ConditionKind, FilterCall, TextProblem, find_condition_checks, find_defined_names,
     find_filter_calls, find_mentions, find_number_comparisons, problem_at, suggest_conversion,
@@ -10,7 +12,7 @@ use campaign_content::message::{
 use campaign_core::define_rules;
 use campaign_core::domain::variable::{CAMPAIGN_VARIABLES, ROW_VARIABLES, is_reserved};
 use campaign_core::domain::{NamedTemplate, Stage};
-use campaign_core::finding::{Finding, did_you_mean, join_alternatives, join_names, rules};
+use campaign_core::finding::{Finding, did_you_mean, join_names, rules};
 use campaign_manifest::{Campaign, CampaignBrief, MessageVariant};
 
 define_rules! {
@@ -43,7 +45,7 @@ define_rules! {
         fix: "give one of them its own `vars` or `channels`, or use `variant` in a text",
     }
     warning UNKNOWN_VARIANT = "unknown-variant" {
-        cause: "A condition compares `variant` with an unknown name, so it is never true.",
+        cause: "A condition names a variant that does not exist. It has the same result for everyone.",
         example: [
             "variants: { a: { share: 50% }, b: { share: 50% } }",
             "message: \"{% if variant == 'A' %}Hi{% else %}Hello{% endif %}\"",
@@ -55,10 +57,6 @@ define_rules! {
 /// The built-in variable with the name of the recipient's variant.
 const VARIANT: &str = "variant";
 
-/// Words that mean no, with their counterparts for yes.
-const NEGATIVE_AND_POSITIVE: [(&str, &str); 6] =
-    [("false", "true"), ("no", "yes"), ("n", "y"), ("0", "1"), ("off", "on"), ("ні", "так")];
-
 /// Reports the comparisons of a text that no cell can match; `is_column` says whether a name is a column. Comparisons
 /// that fail for every row are reported by [`find_failing_comparisons`].
 pub(super) fn check_comparisons(text: &NamedTemplate, is_column: impl Fn(&str) -> bool) -> Vec<TextProblem> {
@@ -69,9 +67,9 @@ pub(super) fn check_comparisons(text: &NamedTemplate, is_column: impl Fn(&str) -
     let report_check = |check: ConditionCheck| {
         let name = &check.name;
         let (message, help) = match check.kind {
-            ConditionKind::IsBool(word) => (
+            ConditionKind::IsBool { word, corrected } => (
                 format!("`{name}` is never `{word}`, because cells are always text"),
-                format!("write `{name} == '{word}'`, using the exact text from the list"),
+                format!("write `{corrected}`, using the exact text from the list"),
             ),
             ConditionKind::IsNumber { corrected, .. } => (
                 format!("`{name}` is never a number, because cells are always text"),
@@ -145,10 +143,8 @@ pub(super) fn can_be_column(defined: &HashSet<String>, constants: &[&str], name:
 pub(super) fn report_truthy_cells(name: &str, example: &str, rows: &str) -> Finding {
     let message =
         format!("`{{% if {name} %}}` is true in {rows}, where the cell is `{example}`: any text counts as true");
-    let yes = NEGATIVE_AND_POSITIVE
-        .iter()
-        .find(|(no, _)| no.eq_ignore_ascii_case(example.trim()))
-        .map_or("…", |(_, yes)| yes);
+    let word = example.trim().to_lowercase();
+    let yes = NEGATIVE_WORDS.iter().find(|(no, _)| *no == word).map_or("…", |(_, yes)| yes);
     let help = match example.trim() {
         "0" => format!(
             "if the column contains amounts, write `{{% if {name} | float > 0 %}}`; if it contains `1` for “yes”, write \
@@ -203,7 +199,7 @@ fn check_filter_call(text: &NamedTemplate, call: &FilterCall) -> Vec<TextProblem
     let missing: Vec<&str> =
         required.iter().copied().filter(|required| !has_argument(required) && !misspelt.contains(required)).collect();
     if !missing.is_empty() {
-        let message = format!("the filter `{name}` needs {}", join_alternatives(missing.iter().copied()));
+        let message = format!("the filter `{name}` needs {}", join_names(missing.iter().copied()));
         let written: Vec<String> = required.iter().map(|argument| format!("{argument}=…")).collect();
         let help = format!("write `{name}({})`", written.join(", "));
         problems.push(problem_at(text, span.clone(), &FILTER_ARGUMENT, message, &help));
@@ -253,7 +249,10 @@ pub(super) fn check_same_variants(campaign: &Campaign) -> Option<Finding> {
     };
     let message = |variant: &MessageVariant| {
         let constants: Vec<Option<String>> = used.iter().map(|name| constant(variant, name)).collect();
-        (variant.content.as_ref().unwrap_or(&brief.content).clone(), constants)
+        // The texts of two variants have different names.
+        let content = variant.content.as_ref().unwrap_or(&brief.content);
+        let Ok(sources) = content.try_map_texts(|text| Ok::<_, Infallible>(text.source.clone()));
+        (sources, constants)
     };
     let messages: Vec<_> = brief.variants.iter().map(|variant| (&variant.name, message(variant))).collect();
     let repeats = messages.iter().enumerate().find_map(|(index, (name, message))| {
@@ -286,7 +285,7 @@ pub(super) fn check_variant_names(text: &NamedTemplate, brief: &CampaignBrief) -
             Some(meant) => format!("did you mean `{meant}`?"),
             None => format!("use one of {}", join_names(names())),
         };
-        let message = format!("no variant has the name `{name}`, so the condition is never true");
+        let message = format!("no variant has the name `{name}`, so the comparison has the same result for everyone");
         Some(problem_at(text, check.span, &UNKNOWN_VARIANT, message, &help))
     };
     find_condition_checks(text).into_iter().filter_map(report_check).collect()
