@@ -24,7 +24,7 @@ use campaign_ledger::{Ledger, RunFilter, SqliteLedger};
 use campaign_manifest::{CampaignDay, load_campaign};
 use campaign_net::metrics::{Metrics, OccurrenceResult};
 use campaign_runs::{
-    AwaitedInput, Error, PendingOccurrence, ScheduleActivation, ScheduleOrder, ScheduleRefusal, ScheduleStatus,
+    Error, PendingOccurrence, PendingState, ScheduleActivation, ScheduleOrder, ScheduleRefusal, ScheduleStatus,
     ScheduleView, SkippedOccurrence, apply_schedule_order, load_schedule_views, short_digest,
 };
 use campaign_server::scheduler::{ScheduleEvent, ScheduleObserver, SkipReason};
@@ -97,7 +97,11 @@ async fn activate_schedule(context: &Context, args: &ScheduleAddArgs) -> Result<
         context.output.print_findings(&findings);
     }
     let (next, was_active, lacks_list) = (activation.next.clone(), activation.was_active, activation.survey.is_none());
-    let list = activation.inputs.campaign.recipients.clone();
+    let list = &activation.inputs.campaign.recipients;
+    let list = match list.list_file() {
+        Some(file) => format!("{}, which does not exist yet", shell_path(file.path())),
+        None => format!("{list}, which is fetched when the run is due"),
+    };
     let confirmed = activation.confirm(consent::choose_consent(&context.output, args.yes).as_ref()).await?;
     let ledger = match has_ledger {
         true => review_ledger,
@@ -125,10 +129,7 @@ async fn activate_schedule(context: &Context, args: &ScheduleAddArgs) -> Result<
         text.add_line(2, [dim(format!("{label:<LABEL_WIDTH$}")), format_occurrence(next).into()]);
     }
     if lacks_list {
-        text.add_line(
-            2,
-            [dim(format!("{:<LABEL_WIDTH$}", "list")), format!("{list}, which does not exist yet").into()],
-        );
+        text.add_line(2, [dim(format!("{:<LABEL_WIDTH$}", "list")), list.into()]);
     }
     if repeats_itself {
         text.add_line(2, [caution("warning:"), format!(" {SAME_MESSAGE_NOTE}").into()]);
@@ -188,16 +189,17 @@ fn schedule_details(view: &ScheduleView, options: &RepeatedOptions) -> StyledTex
         text.push(StyledLine::attention([strong(view.name.as_str()), plain(skip_note)]));
         record.findings.iter().for_each(|finding| add_finding(&mut text, finding));
     }
-    if let Some(PendingOccurrence { occurrence, awaits }) = &view.pending {
-        let reason = match awaits {
-            Some(AwaitedInput::List(list)) => format!(": waiting for its list: {}", shell_path(list)),
-            Some(AwaitedInput::Approval(digest)) => {
-                format!(": waiting for approval: {}", approval_command(digest, options))
+    if let Some(PendingOccurrence { occurrence, state }) = &view.pending {
+        let words = match state {
+            PendingState::Due => "is due, but has not begun".to_owned(),
+            PendingState::AwaitsList(list) => format!("is due: waiting for its list: {}", shell_path(list)),
+            PendingState::AwaitsApproval(digest) => {
+                format!("is due: waiting for approval: {}", approval_command(digest, options))
             }
-            None => ", but has not begun".to_owned(),
+            PendingState::Missed => "was missed; `campaign serve` will skip it".to_owned(),
         };
-        let due_note = format!(" · {} is due{reason}", format_occurrence(occurrence));
-        text.push(StyledLine::attention([strong(view.name.as_str()), plain(due_note)]));
+        let note = format!(" · {} {words}", format_occurrence(occurrence));
+        text.push(StyledLine::attention([strong(view.name.as_str()), plain(note)]));
     }
     if !view.findings.is_empty() {
         text.push(StyledLine::failure([strong(view.name.as_str()), plain(" · the campaign file now has errors:")]));

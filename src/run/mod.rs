@@ -197,6 +197,8 @@ fn prepare_launch(context: &Context, inputs: Arc<Inputs>, request: RunRequest) -
     Ok(launch)
 }
 
+/// The interval between two reads of the campaign file while waiting.
+const FILE_INTERVAL: Duration = Duration::from_secs(30);
 /// The interval between two reads of the clock, which might be adjusted meanwhile.
 const CLOCK_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -245,13 +247,32 @@ async fn find_unfinished_occurrence(
 /// Waits with a countdown until a campaign is due and its list is complete. If a signal ends the wait, nothing is sent.
 ///
 /// An occurrence that the machine slept through is skipped if it is late by more than `grace`. With `wait_for_file`, an
-/// occurrence is also skipped if its list does not arrive in time.
+/// occurrence is also skipped if its list does not arrive in time, or if the active schedule is paused. If the schedule
+/// in the file changes, the new times apply.
 async fn wait_until_due(context: &Context, args: &RunArgs, schedule: &Schedule) -> Result<Occurrence, CommandFailure> {
     let expired = || Error::Schedule(ScheduleRefusal::Over { file: args.file.clone() });
     let mut countdown = Countdown::start(context)?;
-    let (mut handled, mut announced) = (Timestamp::now(), None);
+    let (mut schedule, mut read_at) = (schedule.clone(), Timestamp::now());
+    let (mut handled, mut announced) = (read_at, None);
     loop {
         let now = Timestamp::now();
+        let is_due = schedule.find_due(handled, now).current.is_some();
+        if is_due || lateness(read_at, now) >= FILE_INTERVAL {
+            read_at = now;
+            match load_inputs(context, &args.file, args.gateway.as_deref(), None) {
+                Ok(inputs) => {
+                    let none = || Error::Schedule(ScheduleRefusal::None { file: args.file.clone() });
+                    let current = inputs.campaign.schedule.clone().ok_or_else(none)?;
+                    if current != schedule {
+                        countdown.print_note("the schedule in the campaign file has changed");
+                        schedule = current;
+                    }
+                }
+                Err(error) if is_due => return Err(error),
+                // A person might be editing the file.
+                Err(_) => {}
+            }
+        }
         let due = schedule.find_due(handled, now);
         if let Some(missed) = &due.missed {
             handled = missed.at;
@@ -259,7 +280,12 @@ async fn wait_until_due(context: &Context, args: &RunArgs, schedule: &Schedule) 
         }
         if let Some(occurrence) = due.current {
             handled = occurrence.at;
-            match wait_for_list(context, args, schedule, occurrence, &mut countdown).await? {
+            if is_schedule_paused(context, &args.file).await? {
+                let date = schedule::format_occurrence(&occurrence);
+                countdown.print_note(&format!("the run scheduled for {date} will not be sent: the schedule is paused"));
+                continue;
+            }
+            match wait_for_list(context, args, &schedule, occurrence, &mut countdown).await? {
                 Ok(occurrence) => return Ok(occurrence),
                 Err(skipped) => countdown.print_note(&skipped),
             }
@@ -275,6 +301,14 @@ async fn wait_until_due(context: &Context, args: &RunArgs, schedule: &Schedule) 
         countdown.bar.set_message(format!("in {}", format_duration(time_left)));
         countdown.wait(time_left.min(CLOCK_INTERVAL)).await?;
     }
+}
+
+/// Whether the campaign in this file has an active schedule that is paused.
+async fn is_schedule_paused(context: &Context, file: &Path) -> Result<bool, CommandFailure> {
+    let Some(ledger) = context.open_existing_ledger().await? else { return Ok(false) };
+    let Ok(file) = file.canonicalize() else { return Ok(false) };
+    let stored = ledger.list_schedules().await?;
+    Ok(stored.into_iter().flatten().any(|active| active.paused && Path::new(&active.file) == file))
 }
 
 /// Waits until the list of a due occurrence is complete, if the schedule has `wait_for_file`. Otherwise, returns the

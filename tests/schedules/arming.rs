@@ -193,7 +193,7 @@ fn invalid_campaign_is_not_activated() {
     sale.replace("sale.yaml", "every: Mon 10:00", "every: Mon 10:00, wait_for_file: 1h");
     sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0).says("which does not exist yet");
     sale.replace("sale.yaml", "every: Mon 10:00", "at: 2020-01-01 10:00");
-    sale.campaign(&["schedule", "add", "sale.yaml"]).exits(2).says("all times in the `schedule` of");
+    sale.campaign(&["schedule", "add", "sale.yaml"]).exits(2).says("has no further times");
     sale.write(
         "other/sale.yaml",
         &std::fs::read_to_string(sale.path("sale.yaml")).unwrap().replace("at: 2020", "at: 2120"),
@@ -237,6 +237,64 @@ fn missed_occurrence_is_reported_and_skipped() {
     );
     assert!(gateway.requests().is_empty());
     set_clock("2030-01-11T21:39:00Z");
+    run.finish().exits(0);
+    assert_eq!(gateway.phones().len(), 3);
+}
+
+/// A daily campaign whose schedule is active, a minute before its next date.
+fn daily_campaign(gateway: &Gateway, clock: &Clock) -> Folder {
+    let schedule = "schedule: { every: day 21:30, grace: 10m }";
+    let sale = campaign().through(gateway).top("timezone: UTC").top(schedule).write();
+    clock.move_to("2030-01-10T21:29:00Z".parse().expect("a moment"));
+    let add = sale.command_after(&clock.adjustable(), &["schedule", "add", "sale.yaml"]);
+    Process::start(add).finish().exits(0);
+    sale
+}
+
+/// Starts `run --when-due`, and waits until it shows its countdown.
+fn start_countdown(sale: &Folder, clock: &Clock, arguments: &[&str]) -> Process {
+    let arguments = [&["run", "sale.yaml", "--when-due"], arguments].concat();
+    let run = Process::start(sale.command_after(&clock.adjustable(), &arguments));
+    until("the countdown is shown", || run.stderr().contains("due Thu 10 Jan 2030, 21:30 (UTC)"));
+    run
+}
+
+#[test]
+fn rehearsal_of_a_date_leaves_its_live_run_to_the_server() {
+    let (gateway, clock) = (Gateway::accepting(), Clock::new());
+    let sale = daily_campaign(&gateway, &clock);
+    let run = start_countdown(&sale, &clock, &["--gateway", "sandbox"]);
+    clock.move_to("2030-01-10T21:30:00Z".parse().expect("a moment"));
+    run.finish().exits(0);
+    assert!(gateway.requests().is_empty());
+    let server = Server::start_after(&sale, &clock.adjustable(), &[]);
+    until("the live run is sent", || gateway.phones().len() == 3);
+    server.end("TERM").exits(0);
+}
+
+#[test]
+fn run_when_due_does_not_send_while_the_schedule_is_paused() {
+    let (gateway, clock) = (Gateway::accepting(), Clock::new());
+    let sale = daily_campaign(&gateway, &clock);
+    let mut run = start_countdown(&sale, &clock, &[]);
+    sale.campaign(&["schedule", "pause", "sale"]).exits(0);
+    clock.move_to("2030-01-10T21:30:00Z".parse().expect("a moment"));
+    until("the date is skipped", || run.stderr().contains("will not be sent: the schedule is paused"));
+    run.signal("INT");
+    run.finish().exits(130);
+    assert!(gateway.requests().is_empty());
+}
+
+#[test]
+fn run_when_due_follows_changes_to_the_schedule() {
+    let (gateway, clock) = (Gateway::accepting(), Clock::new());
+    let sale = daily_campaign(&gateway, &clock);
+    let run = start_countdown(&sale, &clock, &["--no-wait"]);
+    sale.replace("sale.yaml", "21:30", "22:30");
+    clock.move_to("2030-01-10T21:30:00Z".parse().expect("a moment"));
+    until("the new time is shown", || run.stderr().contains("due Thu 10 Jan 2030, 22:30 (UTC)"));
+    assert!(gateway.requests().is_empty());
+    clock.move_to("2030-01-10T22:30:00Z".parse().expect("a moment"));
     run.finish().exits(0);
     assert_eq!(gateway.phones().len(), 3);
 }

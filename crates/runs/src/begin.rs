@@ -208,10 +208,12 @@ impl Session {
         Ok(Preparation::Send(Box::new(RunToSend { limit, notes, ..RunToSend::new(run, lock) })))
     }
 
-    /// Creates the run together with the record of its occurrence.
+    /// Creates the run together with the record of its occurrence. A rehearsal by a person records no occurrence, because
+    /// the live run of the same occurrence must still be sent.
     async fn create_run(&self, new: &NewRun) -> Result<Run, Error> {
         let ledger = self.adapters.ledger.as_ref();
-        let occurrence = self.launch.request.occurrence.as_ref();
+        let request = &self.launch.request;
+        let occurrence = request.occurrence.as_ref().filter(|_| new.live || request.schedule_digest.is_some());
         let scheduled = occurrence.map(|occurrence| ScheduledOccurrence {
             key: occurrence_key(&new.campaign, occurrence),
             at: occurrence.at,

@@ -16,9 +16,9 @@ use campaign_content::audience::{
     DecodedText, EncodingHints, LAST_HEADER_ROW, ListHeader, ListPlace, RecipientReader, clean_cell, decode_table,
     read_rows,
 };
-use campaign_content::message::LookupTable;
+use campaign_content::message::{LookupTable, find_mentions};
 use campaign_core::calendar::Occurrence;
-use campaign_core::domain::{MessageContent, NamedTemplate, OperationKind, Row, Spending, compose_accents};
+use campaign_core::domain::{MessageContent, NamedTemplate, OperationKind, Row, Spending, Stage, compose_accents};
 use campaign_core::finding::{Finding, Rule, did_you_mean, join_names, quote_for_yaml, rules};
 use campaign_engine::check::{
     CompiledCampaign, Consents, PrepareError, Survey, SurveyExclusions, SurveyInputs, Tee, TextCache, TextInputs,
@@ -79,11 +79,10 @@ pub fn read_api_key(profile: &Profile) -> Result<SecretString, Error> {
 
 /// Whether a text of the campaign, or an included text, mentions `today`.
 pub(super) fn mentions_today(brief: &CampaignBrief, includes: &Includes) -> bool {
-    let is_mentioned = |source: &str| source.contains("today");
-    let is_mentioned_in = |content: &MessageContent<NamedTemplate>| {
-        content.try_map_texts(|text| if is_mentioned(&text.source) { Err(()) } else { Ok(()) }).is_err()
-    };
-    brief.all_contents().any(is_mentioned_in) || includes.iter().any(|(_, source)| is_mentioned(source))
+    let is_mentioned = |text: &NamedTemplate| find_mentions(text).names.contains("today");
+    let mut texts = brief.all_contents().flat_map(|content| &content.stages).flat_map(Stage::texts);
+    let included = |(name, source): &(String, String)| NamedTemplate { name: name.clone(), source: source.clone() };
+    texts.any(|(_, text)| is_mentioned(text)) || includes.iter().map(included).any(|text| is_mentioned(&text))
 }
 
 /// Finds the profile of a live campaign, or returns the findings that explain why there is none. Conflicts between the

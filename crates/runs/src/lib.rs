@@ -75,7 +75,7 @@ pub use ledger_health::{
 };
 pub use list::{CampaignList, EarlierCountries, ListSurvey, RestOfRun, Sample, survey_list};
 pub use occurrence::{
-    AwaitedInput, PendingOccurrence, SkipRecord, SkippedOccurrence, find_occurrence, find_occurrence_list_path,
+    PendingOccurrence, PendingState, SkipRecord, SkippedOccurrence, find_occurrence, find_occurrence_list_path,
     find_run_deadline, find_schedule, find_schedule_damage, find_schedule_problems, find_unfinished_run,
     fire_occurrence, handled_until, has_same_text, list_recent_occurrences, load_occurrence, load_schedule,
     occurrence_key, recorded_occurrence,
@@ -85,10 +85,10 @@ pub use opt_outs::{
     list_opt_outs, list_other_campaigns, read_numbers, remove_opt_outs,
 };
 pub use plan::{
-    CreatedPlan, PendingRequest, PlanContent, PlanFigures, PlanOptions, PlanReview, PlannedCampaign, PrivateKey,
-    StandingApproval, TestRecipients, WeakerRule, approve_pending_request, approve_plan, count_approvals, create_plan,
-    find_occurrence_plan, find_pending_request, find_weaker_rules, record_rule, return_approval, review_plan,
-    short_digest, store_pending_request, use_approval,
+    CreatedPlan, MAX_APPROVAL_WAIT, PendingRequest, PlanContent, PlanFigures, PlanOptions, PlanReview, PlannedCampaign,
+    PrivateKey, StandingApproval, TestRecipients, WeakerRule, approve_pending_request, approve_plan, count_approvals,
+    create_plan, find_occurrence_plan, find_pending_request, find_weaker_rules, record_rule, return_approval,
+    review_plan, short_digest, store_pending_request, use_approval,
 };
 pub use policy::{HeldRecipient, PolicyRefusal, describe_closed_window, find_closed_window};
 pub use ports::{

@@ -16,10 +16,10 @@ use super::inputs::mentions_today;
 use super::ports::ConsentInAdvance;
 use super::schedule::{find_schedule_change, load_active_campaign, standing_digest};
 use super::{
-    Adapters, Error, Inputs, Launch, PlanContent, Profiles, ProtectedFiles, RunOutcome, RunRequest, ScheduleChange,
-    ScheduleRefusal, find_occurrence_plan, list_campaign_runs, run_blocking,
+    Adapters, Error, Inputs, Launch, MAX_APPROVAL_WAIT, PlanContent, Profiles, ProtectedFiles, RunOutcome, RunRequest,
+    ScheduleChange, ScheduleRefusal, count_approvals, find_occurrence_plan, list_campaign_runs, run_blocking,
 };
-use campaign_core::calendar::{Occurrence, Schedule};
+use campaign_core::calendar::{Occurrence, Schedule, lateness};
 use campaign_core::finding::{BriefFinding, Finding, escape_to_one_line, mask_numbers};
 use campaign_engine::delivery::{FrozenInputs, Interrupt};
 use campaign_ledger::{
@@ -232,8 +232,13 @@ impl SkipRecord {
     pub const NO_RECIPIENTS_LEFT: &str = "no recipients were left";
     /// The campaign has changed since its schedule was activated.
     pub const CHANGED: &str = "the campaign has changed since its schedule was activated";
-    /// The reasons that contain nothing about the campaign, for which the dashboard has its own words.
-    pub const FIXED_REASONS: [&str; 7] = [
+    /// The gateway or one of its addresses has changed since the schedule was activated.
+    pub const GATEWAY_CHANGED: &str =
+        "the gateway or one of its addresses has changed since the schedule was activated";
+    /// The gateway account has changed since the schedule was activated.
+    pub const ACCOUNT_CHANGED: &str = "the gateway account has changed since the schedule was activated";
+    /// The reasons with fixed texts, which the dashboard translates.
+    pub const FIXED_REASONS: [&str; 9] = [
         Self::MISSED,
         Self::BUSY,
         Self::OVERTAKEN,
@@ -241,6 +246,8 @@ impl SkipRecord {
         Self::WITHDRAWN,
         Self::NO_RECIPIENTS_LEFT,
         Self::CHANGED,
+        Self::GATEWAY_CHANGED,
+        Self::ACCOUNT_CHANGED,
     ];
 
     /// Creates a record from a reason and its findings. Phone numbers in the reason are masked.
@@ -296,26 +303,30 @@ impl SkippedOccurrence {
     }
 }
 
-/// An occurrence that is due, but has neither begun nor been skipped.
+/// An occurrence that was due, but has neither begun nor been skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingOccurrence {
     /// The occurrence.
     pub occurrence: Occurrence,
-    /// What is still missing. `None` if only `campaign serve` must start the occurrence.
-    pub awaits: Option<AwaitedInput>,
+    /// Why it has not begun.
+    pub state: PendingState,
 }
 
-/// Something without which an occurrence does not begin.
+/// Why a due occurrence has not begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AwaitedInput {
-    /// The list with this path.
-    List(PathBuf),
-    /// An approval of the plan with this digest.
-    Approval(String),
+pub enum PendingState {
+    /// It waits only for `campaign serve`.
+    Due,
+    /// It waits for the list with this path.
+    AwaitsList(PathBuf),
+    /// It waits for an approval of the plan with this digest.
+    AwaitsApproval(String),
+    /// It is too late to begin. `campaign serve` will record it as skipped.
+    Missed,
 }
 
 impl PendingOccurrence {
-    /// Finds the last occurrence after `handled` that is due, with what it waits for.
+    /// Finds the last occurrence after `handled` that was due.
     ///
     /// # Errors
     /// If the ledger cannot be read.
@@ -325,37 +336,55 @@ impl PendingOccurrence {
         schedule: &Schedule,
         handled: Timestamp,
     ) -> Result<Option<Self>, Error> {
-        let due = schedule.find_due(handled, (adapters.clock)());
+        let (ledger, now) = (adapters.ledger.as_ref(), (adapters.clock)());
+        let due = schedule.find_due(handled, now);
+        let is_current = due.current.is_some();
         let Some(occurrence) = due.current.or(due.missed) else { return Ok(None) };
-        let plan = find_occurrence_plan(adapters.ledger.as_ref(), &occurrence_key(&active.name, &occurrence)).await?;
-        let awaits = match plan {
-            Some(digest) => Some(AwaitedInput::Approval(digest)),
-            None if schedule.wait_for_file.is_some() => {
-                let (profiles, file, day) = (adapters.profiles.clone(), active.file.clone(), occurrence.nominal.date());
-                let find_missing_list = move || {
-                    // A problem in the file is shown with the state of the schedule.
-                    let inputs = Inputs::load(Path::new(&file), None, &profiles, CampaignDay::Coming(day)).ok()?;
-                    let list = inputs.campaign.recipients.list_file().filter(|_| !inputs.list.is_available())?;
-                    Some(AwaitedInput::List(list.path().to_owned()))
-                };
-                run_blocking(find_missing_list).await?
-            }
-            None => None,
+        let plan = match lateness(occurrence.at, now) <= MAX_APPROVAL_WAIT {
+            true => find_occurrence_plan(ledger, &occurrence_key(&active.name, &occurrence)).await?,
+            false => None,
         };
-        Ok(Some(Self { occurrence, awaits }))
+        let state = match plan {
+            Some(digest) if count_approvals(ledger, active, &digest).await? == 0 => {
+                PendingState::AwaitsApproval(digest)
+            }
+            None if !is_current => PendingState::Missed,
+            None if schedule.wait_for_file.is_some() => find_missing_list(adapters, active, &occurrence)
+                .await?
+                .map_or(PendingState::Due, PendingState::AwaitsList),
+            Some(_) | None => PendingState::Due,
+        };
+        Ok(Some(Self { occurrence, state }))
     }
 
     /// The JSON form of the occurrence.
     pub fn to_json(&self) -> Value {
-        let Self { occurrence, awaits } = self;
+        let Self { occurrence, state } = self;
         let mut object = json!({ "at": occurrence.format_moment(), "local": occurrence.format_nominal_time() });
-        match awaits {
-            Some(AwaitedInput::List(path)) => object["list"] = path.display().to_string().into(),
-            Some(AwaitedInput::Approval(digest)) => object["plan"] = digest.as_str().into(),
-            None => {}
+        match state {
+            PendingState::AwaitsList(path) => object["list"] = path.display().to_string().into(),
+            PendingState::AwaitsApproval(digest) => object["plan"] = digest.as_str().into(),
+            PendingState::Missed => object["missed"] = true.into(),
+            PendingState::Due => {}
         }
         object
     }
+}
+
+/// Finds the path of the list of an occurrence if the list is a file that does not exist.
+async fn find_missing_list(
+    adapters: &Adapters,
+    active: &ActiveSchedule,
+    occurrence: &Occurrence,
+) -> Result<Option<PathBuf>, Error> {
+    let (profiles, file, day) = (adapters.profiles.clone(), active.file.clone(), occurrence.nominal.date());
+    let find_list = move || {
+        // A problem in the file is shown with the state of the schedule.
+        let inputs = Inputs::load(Path::new(&file), None, &profiles, CampaignDay::Coming(day)).ok()?;
+        let list = inputs.campaign.recipients.list_file().filter(|_| !inputs.list.is_available())?;
+        Some(list.path().to_owned())
+    };
+    run_blocking(find_list).await
 }
 
 /// The time up to which every occurrence of a schedule counts as handled: that of the last record, or of the activation

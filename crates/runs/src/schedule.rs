@@ -42,7 +42,7 @@ pub struct ScheduleActivation {
     pub schedule: Schedule,
     /// The next occurrences, three at most.
     pub next: Vec<Occurrence>,
-    /// The survey of the list. `None` if the list does not exist yet.
+    /// The survey of the list. `None` if the list does not exist yet, or is fetched only when the run is due.
     pub survey: Option<ListSurvey>,
     /// Warnings and notes of `check` for the next dates.
     pub findings: Vec<Finding>,
@@ -330,7 +330,7 @@ pub struct ScheduleView {
     pub next: Option<Occurrence>,
     /// The last occurrence, if it was skipped.
     pub skipped: Option<SkippedOccurrence>,
-    /// The due occurrence that has not begun, if there is one.
+    /// The last occurrence that was due but has no record, if there is one.
     pub pending: Option<PendingOccurrence>,
     /// The findings about its current file.
     pub findings: Vec<BriefFinding>,

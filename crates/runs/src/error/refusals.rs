@@ -325,7 +325,7 @@ pub enum ScheduleRefusal {
         file: PathBuf,
     },
     /// A campaign has no further occurrences.
-    #[error("all times in the `schedule` of `{file}` have passed")]
+    #[error("the `schedule` of `{file}` has no further times: they have passed, or are after `ends`")]
     Over {
         /// The campaign file.
         file: PathBuf,

@@ -6,6 +6,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -223,6 +224,9 @@ pub async fn count_approvals(
     );
     Ok(plan_approvals.len() + standing_approvals.len())
 }
+
+/// The time for which an occurrence can wait for an approval.
+pub const MAX_APPROVAL_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Finds the digest of the plan for an occurrence. Returns `None` if the occurrence has no plan.
 ///

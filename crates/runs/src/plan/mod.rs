@@ -13,9 +13,9 @@ pub(super) use account_rule::check_profile;
 pub use account_rule::{WeakerRule, find_weaker_rules, record_rule};
 pub(super) use approval::find_test_approval;
 pub use approval::{
-    PendingRequest, PlanReview, PrivateKey, StandingApproval, TestRecipients, approve_pending_request, approve_plan,
-    count_approvals, find_occurrence_plan, find_pending_request, return_approval, review_plan, store_pending_request,
-    use_approval,
+    MAX_APPROVAL_WAIT, PendingRequest, PlanReview, PrivateKey, StandingApproval, TestRecipients,
+    approve_pending_request, approve_plan, count_approvals, find_occurrence_plan, find_pending_request,
+    return_approval, review_plan, store_pending_request, use_approval,
 };
 pub(super) use enforcement::RequiredPlan;
 

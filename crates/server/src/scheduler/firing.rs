@@ -1,9 +1,11 @@
 //! Starting, skipping and resuming the occurrences of a schedule, and waiting for lists and approvals.
 
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use jiff::Timestamp;
 
 use super::due::{
@@ -19,9 +21,10 @@ use campaign_ledger::{
     RunProgress, ScheduleUpdate, ScheduledOccurrence, SkipCondition, StopKind, find_occurrence,
 };
 use campaign_runs::{
-    EndedRun, Error, PlanRefusal, RunOutcome, ScheduleChange, ScheduleRefusal, SkipRecord, count_approvals,
-    find_occurrence_list_path, find_occurrence_plan, find_run_deadline, find_schedule_damage, find_schedule_problems,
-    has_same_text, list_recent_occurrences, load_schedule, occurrence_key, recorded_occurrence, short_digest,
+    EndedRun, Error, MAX_APPROVAL_WAIT, PlanRefusal, RunOutcome, ScheduleChange, ScheduleRefusal, SkipRecord,
+    count_approvals, find_occurrence_list_path, find_occurrence_plan, find_run_deadline, find_schedule_damage,
+    find_schedule_problems, has_same_text, list_recent_occurrences, load_schedule, occurrence_key, recorded_occurrence,
+    short_digest,
 };
 
 /// The interval between checks for an awaited list, approval or campaign lock.
@@ -50,19 +53,11 @@ impl DaemonState {
             Some(memory) => memory,
             None => ScheduleMemory::load(ledger.as_ref(), &active, now).await?,
         };
-        // If the schedule was activated again or resumed, or if the clock was set back, the cached state is outdated.
-        // The ledger shows which occurrences have started.
-        let was_activated_again = memory.since != active.since;
-        if was_activated_again {
-            self.skip_withdrawn(&mut memory, &active).await?;
-        }
-        if was_activated_again || now < self.last_round {
-            (memory.handled, memory.since) = (read_handled_until(ledger.as_ref(), &active, now).await?, active.since);
-            memory.checked_at = None;
-            memory.handle_clock_set_back(now);
-        }
         let handled_before = memory.handled;
-        let next = self.process_due(&mut memory, &active, now).await;
+        let next = match self.refresh_memory(&mut memory, &active, now).await {
+            Ok(()) => self.process_due(&mut memory, &active, now).await,
+            Err(error) => Err(error),
+        };
         if next.is_err() {
             // Drop the memory. The next round loads it from the ledger.
             if memory.running.is_none() {
@@ -73,6 +68,27 @@ impl DaemonState {
         }
         self.memories.insert(active.name, memory);
         next
+    }
+
+    /// Updates the memory if the schedule was activated again or resumed, or if the clock was set back. The ledger
+    /// shows which occurrences have started.
+    async fn refresh_memory(
+        &self,
+        memory: &mut ScheduleMemory,
+        active: &ActiveSchedule,
+        now: Timestamp,
+    ) -> Result<(), LedgerError> {
+        let was_activated_again = memory.since != active.since;
+        if was_activated_again {
+            self.skip_withdrawn(memory, active).await?;
+        }
+        if was_activated_again || now < self.last_round {
+            let handled = read_handled_until(self.ledger().as_ref(), active, now).await?;
+            (memory.handled, memory.since) = (handled, active.since);
+            memory.checked_at = None;
+            memory.handle_clock_set_back(now);
+        }
+        Ok(())
     }
 
     /// Starts or skips the due occurrences of a schedule, and polls the occurrences that wait. Returns the time until
@@ -175,10 +191,7 @@ impl DaemonState {
         };
         if let Some(change) = change.filter(|_| change != memory.change) {
             let findings = self.load_findings(active, change).await;
-            let mut message =
-                "the campaign has changed since its schedule was activated, so nothing is sent until you activate the \
-                 schedule again"
-                    .to_owned();
+            let mut message = format!("{change}, so nothing is sent until you activate the schedule again");
             message.extend(findings.iter().map(|finding| format!("; {finding}")));
             self.notify_observer(ScheduleEvent::Changed { schedule: active.name.clone(), change, findings });
             notify_about(&self.daemon.adapters, active, NotificationEvent::Changed, &message).await?;
@@ -373,7 +386,14 @@ impl DaemonState {
         memory.running = Some(occurrence.clone());
         let active = active.clone();
         let run = self.daemon.starter.start_occurrence(active.clone(), occurrence.clone(), self.interrupt.clone());
-        self.running.spawn(async move { StartResult { active, occurrence, resumed, outcome: run.await } });
+        self.running.spawn(async move {
+            // Without a result, the schedule would wait for this run forever.
+            let outcome = AssertUnwindSafe(run)
+                .catch_unwind()
+                .await
+                .unwrap_or_else(|_| Err(Error::Internal("the run ended unexpectedly; this is a bug".to_owned())));
+            StartResult { active, occurrence, resumed, outcome }
+        });
     }
 
     /// Records a skipped occurrence, and reports it if it had no record before. Returns whether it had none.
@@ -406,10 +426,9 @@ impl DaemonState {
     ) -> Result<(), LedgerError> {
         let message =
             format!("the run scheduled for {} was skipped: {}", occurrence.format_nominal_time(), reason.to_record());
-        notify_about(&self.daemon.adapters, active, NotificationEvent::Skipped, &message).await?;
         let (schedule, occurrence) = (active.name.clone(), occurrence.clone());
         self.notify_observer(ScheduleEvent::Skipped { schedule, occurrence, skipped_before, reason });
-        Ok(())
+        notify_about(&self.daemon.adapters, active, NotificationEvent::Skipped, &message).await
     }
 
     /// Handles the result of starting an occurrence.
@@ -507,9 +526,6 @@ async fn find_last_fired(
         OccurrenceOutcome::Skipped(_) => None,
     }))
 }
-
-/// The longest wait for an approval.
-const MAX_APPROVAL_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl AwaitingApproval {
     fn for_occurrence(occurrence: Occurrence, digest: String) -> Self {

@@ -148,8 +148,13 @@ impl SkipReason {
             Self::Overtaken => SkipRecord::OVERTAKEN,
             Self::Unapproved => SkipRecord::UNAPPROVED,
             Self::Withdrawn => SkipRecord::WITHDRAWN,
-            Self::Changed(_, findings) => {
-                return SkipRecord { why: SkipRecord::CHANGED.to_owned(), findings: findings.clone() };
+            Self::Changed(change, findings) => {
+                let why = match change {
+                    ScheduleChange::Unreadable | ScheduleChange::Campaign => SkipRecord::CHANGED,
+                    ScheduleChange::Addresses => SkipRecord::GATEWAY_CHANGED,
+                    ScheduleChange::Account => SkipRecord::ACCOUNT_CHANGED,
+                };
+                return SkipRecord { why: why.to_owned(), findings: findings.clone() };
             }
             Self::Damaged(problem) => &format!("the ledger is damaged: {problem}"),
             Self::NoRecipientsLeft => SkipRecord::NO_RECIPIENTS_LEFT,
@@ -201,7 +206,14 @@ async fn store_notifications(adapters: &Adapters, notifications: Vec<NewNotifica
     if notifications.is_empty() {
         return Ok(());
     }
-    adapters.ledger.update_notifications(NotificationUpdate::Queued(notifications)).await
+    match adapters.ledger.update_notifications(NotificationUpdate::Queued(notifications)).await {
+        // What the notification reports is in the ledger and in the log. Without it, the schedules continue.
+        Err(busy @ LedgerError::Busy { .. }) => {
+            tracing::error!("a notification about a schedule could not be stored: {busy}");
+            Ok(())
+        }
+        stored => stored,
+    }
 }
 
 fn build_notifications(
@@ -340,7 +352,7 @@ impl DaemonState {
                     ended => ended,
                 }
             }
-            // A panic is a bug. An operator can resume the run; other runs are not affected.
+            // The task catches panics of the run, so this is a bug of the daemon itself.
             Err(error) => {
                 tracing::error!("a run ended unexpectedly: {error}");
                 Ok(())
@@ -362,7 +374,10 @@ impl DaemonState {
             let active = match stored {
                 Ok(active) => active,
                 Err(damaged) => {
-                    self.report_unreadable(&damaged).await?;
+                    // If the file is unknown, any server reports the damage.
+                    if damaged.file.is_empty() || is_served(&self.daemon.served_paths, Path::new(&damaged.file)) {
+                        self.report_unreadable(&damaged).await?;
+                    }
                     continue;
                 }
             };

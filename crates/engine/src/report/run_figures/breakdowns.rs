@@ -388,6 +388,13 @@ impl<K: Ord + Clone> Timeline<K> {
         kinds.into_iter().map(|(kind, count)| (kind.clone(), count)).collect()
     }
 
+    /// Whether the last point is older than the last `points` points before `now`.
+    pub fn is_stale(&self, points: usize, now: Timestamp) -> bool {
+        let current = now.as_second().div_euclid(self.point_seconds());
+        let points = i64::try_from(points).unwrap_or(MAX_POINTS);
+        self.points.keys().next_back().is_some_and(|last| current - last >= points)
+    }
+
     /// The total of all kinds in each of the last `points` points, oldest first.
     pub fn latest_counts(&self, points: usize) -> Vec<u64> {
         let Some(last) = self.points.keys().next_back().copied() else { return Vec::new() };

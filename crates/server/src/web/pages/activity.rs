@@ -169,16 +169,17 @@ impl RecentActivity {
     }
 }
 
-/// Finds the budgets that are nearly used up, each with the latest run that shares it. All runs that share a budget and
-/// have known figures count.
+/// Finds the budgets that are nearly used up, each with the latest run that shares it and has known figures. All of
+/// `runs` that share a budget and have known figures count.
 fn find_tight_budgets(runs: &[(Run, Option<Arc<ListedFigures>>)]) -> Vec<TightBudget> {
-    let mut budgets: Vec<TightBudget> = Vec::new();
+    let (mut budgets, mut evaluated): (Vec<TightBudget>, Vec<&Run>) = (Vec::new(), Vec::new());
     for (index, (run, figures)) in runs.iter().enumerate() {
         let Some(terms) = figures.as_ref().and_then(|figures| figures.terms.as_ref()) else { continue };
         let Some(limit) = terms.budget.cost else { continue };
-        if runs[..index].iter().any(|(later, _)| share_budget(run, later)) {
+        if evaluated.iter().any(|later| share_budget(run, later)) {
             continue;
         }
+        evaluated.push(run);
         let shared = runs[index..].iter().filter(|(other, _)| share_budget(run, other));
         let used = shared.filter_map(|(_, figures)| figures.as_ref()?.cost).sum();
         let is_tight = |used: Amount| used.saturating_mul(100) >= limit.saturating_mul(TIGHT_PERCENT);

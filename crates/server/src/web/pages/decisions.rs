@@ -15,7 +15,7 @@ use axum::response::Response;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::page_error::{InvalidInput, PageError};
+use super::page_error::{InvalidInput, PageError, is_server_failure};
 use super::request::{DecisionForm, FormFields, PageRequest, VerifiedForm, encode_path_segment};
 use campaign_content::audience::parse_phone_number;
 use campaign_core::domain::{Phone, RowSet};
@@ -24,8 +24,8 @@ use campaign_engine::delivery::Reconciliation;
 use campaign_engine::report::{IN_DOUBT_STATES, RunView, is_owned};
 use campaign_ledger::{Additions, LedgerError, OptOut, Run};
 use campaign_runs::{
-    DoubtDecision, OptOutTerms, ReconciledRun, Resolution, RowChoice, ScheduleOrder, apply_schedule_order,
-    find_schedule, list_opt_outs, remove_opt_outs, run_blocking,
+    DoubtDecision, Error, OptOutTerms, ReconciledRun, Resolution, RowChoice, RunPhase, ScheduleOrder,
+    apply_schedule_order, find_schedule, list_opt_outs, remove_opt_outs, run_blocking,
 };
 
 /// The time for which a page waits for the answers of the gateway about rows in doubt.
@@ -280,7 +280,7 @@ pub(super) fn new_action_record(request: &PageRequest, action: &str, target: Str
 pub(super) async fn execute_action<T: Send + 'static>(
     request: &PageRequest,
     action: ActionRecord,
-    work: impl Future<Output = Result<T, campaign_runs::Error>> + Send + 'static,
+    work: impl Future<Output = Result<T, Error>> + Send + 'static,
     nothing_to_do: impl Fn(&T) -> Option<&'static str> + Send + 'static,
 ) -> Result<T, PageError> {
     let log = request.pages.action_log.clone();
@@ -310,9 +310,13 @@ pub(super) async fn execute_action<T: Send + 'static>(
 
 /// Whether this error means that the action failed and might have been executed. All other errors mean that the action
 /// was refused.
-fn is_failure(error: &campaign_runs::Error) -> bool {
-    matches!(error, campaign_runs::Error::Storage(_) | campaign_runs::Error::Internal(_))
-        || matches!(error, campaign_runs::Error::Ledger(error) if !matches!(error, LedgerError::Purged { .. }))
+fn is_failure(error: &Error) -> bool {
+    match error {
+        Error::Taken { .. } | Error::Results(_) => true,
+        Error::Interrupted { phase, .. } => *phase != RunPhase::Preparing,
+        Error::Ledger(error) => !matches!(error, LedgerError::Purged { .. }),
+        error => is_server_failure(error),
+    }
 }
 
 /// Adds a line to the log of actions.

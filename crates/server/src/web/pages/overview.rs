@@ -19,7 +19,7 @@ use crate::web::charts::{Bar, Length, scale_bars};
 use crate::web::run_page::format_share;
 use campaign_engine::report::{RunList, RunStatus, RunView};
 use campaign_ledger::{LedgerError, RowState};
-use campaign_runs::{ScheduleStatus, ScheduleView, load_schedule_views, run_blocking, wants_receipts};
+use campaign_runs::{ScheduleStatus, ScheduleView, SkipRecord, load_schedule_views, run_blocking, wants_receipts};
 
 /// The maximum number of recent runs to show.
 const SHOWN_RUNS: usize = 8;
@@ -321,11 +321,16 @@ fn schedule_alert(request: &PageRequest, schedule: &ScheduleView) -> Option<Aler
             (words.say_with("alert.schedule-damaged", &name), Some(problem.clone()))
         }
         (ScheduleStatus::Changed(_), _) => (words.say_with("alert.schedule-changed", &name), None),
+        // A person paused the schedule or activated it again.
+        (_, Some(skipped)) if skipped.record.why == SkipRecord::WITHDRAWN => return None,
         (_, Some(skipped)) => {
             let at = skipped.occurrence.local_time();
             let when = request.format_moment_in(at.time_zone(), at.timestamp());
             let text = words.say_with("alert.skipped", &[("name", &schedule.name), ("when", &when)]);
-            (text, Some(skipped.record.why.clone()))
+            match words.item_name("skip-reason", &skipped.record.why) {
+                Some(reason) => (format!("{text} {reason}"), None),
+                None => (text, Some(skipped.record.why.clone())),
+            }
         }
         _ => return None,
     };
@@ -344,9 +349,10 @@ async fn find_runs_without_receipts(list: &RunList, now: Timestamp) -> Result<Ve
             && !view.run.is_shared_single_run()
             && view.run.purged_at.is_none()
     };
-    let silent: Vec<&RunView> = list.views.iter().filter(is_silent).take(SHOWN_ALERTS).collect();
+    let silent: Vec<&RunView> = list.views.iter().filter(is_silent).collect();
     let runs: Vec<_> = silent.iter().map(|view| view.run.clone()).collect();
     let needs_receipts =
         run_blocking(move || runs.iter().map(|run| wants_receipts(run, now)).collect::<Vec<_>>()).await?;
-    Ok(silent.into_iter().zip(needs_receipts).filter(|(_, needs)| *needs).map(|(view, _)| view).collect())
+    let silent = silent.into_iter().zip(needs_receipts).filter(|(_, needs)| *needs).map(|(view, _)| view);
+    Ok(silent.take(SHOWN_ALERTS).collect())
 }

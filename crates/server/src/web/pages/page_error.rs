@@ -118,13 +118,28 @@ impl PageError {
             Self::Refused(error) => {
                 let message = translate_error(words, &error);
                 let english = message.is_none().then(|| error.to_string());
-                ErrorMessage { status: StatusCode::CONFLICT, message, english }
+                let status = if is_server_failure(&error) {
+                    tracing::warn!("a dashboard request failed: {error}");
+                    StatusCode::INTERNAL_SERVER_ERROR
+                } else {
+                    StatusCode::CONFLICT
+                };
+                ErrorMessage { status, message, english }
             }
             Self::Failed(why) => {
-                tracing::warn!("cannot render a page: {why}");
+                tracing::warn!("a dashboard request failed: {why}");
                 with_status(StatusCode::INTERNAL_SERVER_ERROR, words.say("pages.failed"))
             }
         }
+    }
+}
+
+/// Whether the server or its ledger caused an error, instead of the request or a damaged record.
+pub(super) fn is_server_failure(error: &Error) -> bool {
+    match error {
+        Error::Storage(_) | Error::Internal(_) => true,
+        Error::Ledger(error) => !matches!(error, LedgerError::Purged { .. }) && !error.concerns_records(),
+        _ => false,
     }
 }
 

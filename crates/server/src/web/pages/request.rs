@@ -28,6 +28,7 @@ use crate::web::html::{PageFormat, render, render_part};
 use crate::web::masking::{mask_all_numbers, mask_recipient};
 use crate::web::words::{PageLanguage, PageWords, zone_name};
 use campaign_core::domain::Phone;
+use campaign_core::finding::mask_numbers;
 use campaign_ledger::{Ledger, Run};
 use campaign_net::is_loopback_host;
 use campaign_runs::{find_stored_run, run_blocking};
@@ -323,19 +324,21 @@ impl PageRequest {
     }
 
     /// Masks the recipient's phone number in text from the gateway, unless the page shows full numbers. Other long
-    /// numbers in such a text can be identifiers, so they are kept.
+    /// numbers in such a text can be identifiers, so they are kept if the recipient is known.
     pub(super) fn mask_gateway_text(&self, text: &str, recipient: Option<Phone>) -> String {
-        match recipient.filter(|_| !self.shows_numbers()) {
+        match recipient {
+            _ if self.shows_numbers() => text.to_owned(),
             Some(phone) => mask_recipient(text, phone).into_owned(),
-            None => text.to_owned(),
+            None => mask_numbers(text),
         }
     }
 
     /// Masks all phone numbers in a text that a person wrote, such as a reply, unless the page shows full numbers.
     pub(super) fn mask_written_text(&self, text: &str, recipient: Option<Phone>) -> String {
-        match recipient.filter(|_| !self.shows_numbers()) {
+        match recipient {
+            _ if self.shows_numbers() => text.to_owned(),
             Some(phone) => mask_all_numbers(text, phone),
-            None => text.to_owned(),
+            None => mask_numbers(text),
         }
     }
 

@@ -12,7 +12,7 @@ use super::page_error::PageError;
 use super::request::{PageRequest, encode_path_segment};
 use super::run::done_message;
 use crate::web::charts::{self, CalendarView};
-use campaign_runs::{AwaitedInput, PendingOccurrence, ScheduleStatus, ScheduleView, load_schedule_views};
+use campaign_runs::{PendingOccurrence, PendingState, ScheduleStatus, ScheduleView, load_schedule_views};
 
 /// The number of days in the calendar, including today.
 const CALENDAR_DAYS: u16 = 30;
@@ -43,7 +43,7 @@ struct ScheduleLine {
     skip_reason: Option<String>,
     /// Any other reason the occurrence was skipped, and the findings about the campaign file, in English.
     why: Vec<String>,
-    /// The due occurrence that has not begun, with what it waits for.
+    /// The occurrence that was due but has no record, with the reason.
     pending: Option<String>,
     next: Option<String>,
 }
@@ -131,14 +131,16 @@ fn schedule_line(request: &PageRequest, view: &ScheduleView) -> ScheduleLine {
 }
 
 fn describe_pending(request: &PageRequest, pending: &PendingOccurrence) -> String {
-    let when = format_local(request, &pending.occurrence.local_time());
-    let say = |key, list: &str| request.words().say_with(key, &[("when", &when), ("list", list)]);
-    match &pending.awaits {
-        Some(AwaitedInput::List(list)) => {
-            say("pages.due-without-list", &list.file_name().unwrap_or_default().to_string_lossy())
+    let (words, when) = (request.words(), format_local(request, &pending.occurrence.local_time()));
+    let when = ("when", when.as_str());
+    match &pending.state {
+        PendingState::Due => words.say_with("pages.due", &[when]),
+        PendingState::AwaitsList(list) => {
+            let list = list.file_name().unwrap_or_default().to_string_lossy();
+            words.say_with("pages.due-without-list", &[when, ("list", &list)])
         }
-        Some(AwaitedInput::Approval(_)) => say("pages.due-unapproved", ""),
-        None => say("pages.due", ""),
+        PendingState::AwaitsApproval(_) => words.say_with("pages.due-unapproved", &[when]),
+        PendingState::Missed => words.say_with("pages.due-missed", &[when]),
     }
 }
 

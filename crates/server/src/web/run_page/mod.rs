@@ -326,12 +326,18 @@ impl RunPage<'_> {
         }
         let (planned, processed) = self.count_planned_and_processed();
         let bar = scale_bars(vec![Bar::new("", processed, "whole")], Some(planned)).pop()?;
-        let rate = self.figures().and_then(latest_rate);
+        let rate = self.figures().filter(|_| !self.is_waiting()).and_then(latest_rate);
         Some(ProgressBar {
             length: bar.length,
             percent: format_share(words, processed, planned)?,
             rate: rate.map(|rate| words.say_with("run.rate", &[("rate", &words.format_decimal(rate))])),
         })
+    }
+
+    /// Whether the run has not sent messages for a while, for example because its window is closed. The last rate then
+    /// says nothing about its end.
+    fn is_waiting(&self) -> bool {
+        self.figures().is_some_and(|figures| figures.requests.sent.is_stale(LATEST_POINTS, self.now))
     }
 
     /// Describes the progress of the run, and the remaining time or the estimated end.
@@ -343,7 +349,8 @@ impl RunPage<'_> {
         if self.report.view.status != RunStatus::Sending {
             return progress;
         }
-        match self.time_left.or_else(|| estimate_time_left(self.figures()?, waiting)) {
+        let estimate = || self.time_left.or_else(|| estimate_time_left(self.figures()?, waiting));
+        match (!self.is_waiting()).then(estimate).flatten() {
             Some(left) if left < FINISH_TIME_THRESHOLD => {
                 let left = words.format_duration(round_duration(left));
                 words.say_with("run.time-left", &[("progress", &progress), ("time", &left)])
