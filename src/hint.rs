@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use super::suggested::{RepeatedOptions, shell_path, with_gateway};
+use campaign_core::domain::EXPIRED;
 use campaign_engine::delivery::SingleKind;
 use campaign_engine::report::ResultsError;
 use campaign_gateway::FailureCause;
@@ -87,13 +88,12 @@ pub(super) fn error_hint(error: &Error, options: &RepeatedOptions) -> Option<Str
              `--again`"
         ),
         Error::TooManyRecipients { number, .. } => {
-            format!("check the list with `campaign check`; to send to all these recipients, add `--up-to {number}`")
+            let check = options.command("check FILE");
+            format!("check the list with `{check}`; to send to all these recipients, add `--up-to {number}`")
         }
         Error::TooManyAbroad { number, .. } => {
-            format!(
-                "check the list with `campaign check`; to send to all these recipients, add `--up-to-abroad \
-                     {number}`"
-            )
+            let check = options.command("check FILE");
+            format!("check the list with `{check}`; to send to all these recipients, add `--up-to-abroad {number}`")
         }
         Error::Decision(refusal) => return decision_hint(refusal, options),
         Error::HostChanged { gateway, .. } => format!(
@@ -201,6 +201,9 @@ fn retry_refusal_hint(refusal: &RetryRefusal, options: &RepeatedOptions) -> Opti
         RetryRefusal::Changed { file, gateway, changes, .. } => retry_hint(changes, file, gateway, options),
         RetryRefusal::Nothing { failed, .. } if *failed > 0 => {
             "to include failed messages, add `--state failed`".to_owned()
+        }
+        RetryRefusal::Nothing { skipped, .. } if skipped.excluded.contains_key(EXPIRED) => {
+            "to retry expired messages, set a later `until` under `delivery` in the campaign file".to_owned()
         }
         RetryRefusal::Nothing { .. } => return None,
         RetryRefusal::OtherNumber { run, .. } => {

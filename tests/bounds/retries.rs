@@ -54,6 +54,8 @@ fn retry_after_the_end_time_needs_a_later_end_time() {
     let clock = Clock::new();
     let (gateway, sale) = send_with_rejections(|draft| draft.delivery("until: 1h"));
     assert_skipped("expired", || retry_later(&sale, &clock, 2));
+    let help = retry_later(&sale, &clock, 2).exits(3).json()["help"].clone();
+    assert!(help.as_str().is_some_and(|help| help.contains("set a later `until`")), "{help}");
     let status = sale.campaign(&["status", "sale", "--json"]).exits(3).json();
     assert_eq!((&status["stopped"], &status["why"]), (&Value::Null, &Value::Null), "the run is not cancelled");
     sale.replace("sale.yaml", "until: 1h", "until: 9h");

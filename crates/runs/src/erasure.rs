@@ -149,6 +149,9 @@ pub(super) async fn finish_forgetting(adapters: &Adapters, lock: &Arc<CampaignLo
     for UnreadableRun { run, why } in &result.unread {
         tracing::warn!(run, why, "the forgotten number is still in the stored files of this run");
     }
+    for results in &result.unwritten {
+        tracing::warn!("results that might still contain the forgotten number were not updated: {results}");
+    }
 }
 
 /// Removes rows that await erasure from copies and results. `only` limits this to the runs that a lock covers.
@@ -517,17 +520,24 @@ async fn load_purgeable_view(ledger: &dyn Ledger, run: Run) -> Result<Result<Run
 pub async fn purge_runs(adapters: &Adapters, runs: Vec<Run>) -> Result<Vec<(String, PurgeBlocker)>, Error> {
     let ledger = adapters.ledger.as_ref();
     let mut blocked = Vec::new();
+    let mut failed = None;
     for run in runs {
         let name = run.name();
-        if let Err(blocker) = purge_run(adapters, run).await? {
-            blocked.push((name, blocker));
+        match purge_run(adapters, run).await {
+            Ok(Ok(())) => {}
+            Ok(Err(blocker)) => blocked.push((name, blocker)),
+            Err(error) => {
+                failed = Some(error);
+                break;
+            }
         }
     }
-    // Copies that an interrupted earlier purge left behind are removed too.
+    // Even after a failure, nothing of the purged runs may be left. Copies that an interrupted earlier purge left behind
+    // are removed too.
     let mut purged = ledger.list_runs(RunFilter::all()).await?;
     purged.retain(|run| run.purged_at.is_some());
     ledger.overwrite_remains(&purged).await?;
-    Ok(blocked)
+    failed.map_or(Ok(blocked), Err)
 }
 
 /// Purges a run, or returns the reason the run cannot be purged.

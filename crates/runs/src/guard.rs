@@ -585,10 +585,17 @@ pub(super) async fn find_excluding_runs(
         let names: Vec<String> = ledger.list_runs(RunFilter::all()).await?.iter().map(Run::name).collect();
         return Ok(Err(match named.last() {
             Some(run) => {
-                let message = format!(
-                    "{} sent no real messages: the run was a rehearsal or used a gateway on this machine",
-                    run.name()
-                );
+                let name = run.name();
+                let message = match run.live && !run.suppression.loopback {
+                    true => {
+                        format!("{name} used a gateway that is not on this machine, so the campaign cannot exclude it")
+                    }
+                    false => {
+                        format!(
+                            "{name} sent no real messages: the run was a rehearsal or used a gateway on this machine"
+                        )
+                    }
+                };
                 Finding::new(&rules::EXCLUDE, message).help(
                     "specify a run that sent messages; without `exclude`, all recipients in the list get this message",
                 )
