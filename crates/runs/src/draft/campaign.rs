@@ -269,9 +269,10 @@ impl DraftList {
         self.columns.iter().filter(|(name, header)| name == header).map(|(name, _)| name.as_str()).collect()
     }
 
-    /// The column for the greeting, if the list has names of recipients.
+    /// The column for the greeting, if the list has columns besides the phone numbers.
     pub fn greeting_column(&self) -> Option<&str> {
-        GREETING_COLUMNS.into_iter().find(|best| self.columns.iter().any(|(name, _)| name == best))
+        let names = || self.columns.iter().map(|(name, _)| name.as_str());
+        GREETING_COLUMNS.into_iter().find(|best| names().any(|name| name == *best)).or_else(|| names().next())
     }
 }
 
@@ -505,8 +506,8 @@ mod list_tests {
     }
 
     #[test]
-    fn greeting_uses_only_a_column_with_names() {
-        let table = [("city,name,phone\nKyiv,Olena,", Some("name")), ("city,phone\nKyiv,", None), ("phone\n", None)];
+    fn greeting_uses_the_name_column_or_else_the_first_column() {
+        let table = [("city,name,phone\nKyiv,Olena,", Some("name")), ("city,phone\nKyiv,", Some("city")), ("phone\n", None)];
         for (text, column) in table {
             let list = read(&format!("{text}+380500000001\n")).unwrap();
             assert_eq!(list.greeting_column(), column, "{text}");
