@@ -507,7 +507,8 @@ mod list_tests {
 
     #[test]
     fn greeting_uses_the_name_column_or_else_the_first_column() {
-        let table = [("city,name,phone\nKyiv,Olena,", Some("name")), ("city,phone\nKyiv,", Some("city")), ("phone\n", None)];
+        let table =
+            [("city,name,phone\nKyiv,Olena,", Some("name")), ("city,phone\nKyiv,", Some("city")), ("phone\n", None)];
         for (text, column) in table {
             let list = read(&format!("{text}+380500000001\n")).unwrap();
             assert_eq!(list.greeting_column(), column, "{text}");
