@@ -196,7 +196,7 @@ fn schedule_details(view: &ScheduleView, options: &RepeatedOptions) -> StyledTex
             PendingState::AwaitsApproval(digest) => {
                 format!("is due: waiting for approval: {}", approval_command(digest, options))
             }
-            PendingState::Missed => "was missed; `campaign serve` will skip it".to_owned(),
+            PendingState::Missed => "was missed and will not be sent".to_owned(),
         };
         let note = format!(" · {} {words}", format_occurrence(occurrence));
         text.push(StyledLine::attention([strong(view.name.as_str()), plain(note)]));

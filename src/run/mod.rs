@@ -247,13 +247,13 @@ async fn find_unfinished_occurrence(
 /// Waits with a countdown until a campaign is due and its list is complete. If a signal ends the wait, nothing is sent.
 ///
 /// An occurrence that the machine slept through is skipped if it is late by more than `grace`. With `wait_for_file`, an
-/// occurrence is also skipped if its list does not arrive in time, or if the active schedule is paused. If the schedule
-/// in the file changes, the new times apply.
+/// occurrence is also skipped if its list does not arrive in time. A live occurrence is skipped while the active
+/// schedule is paused. If the schedule in the file changes, the new times apply.
 async fn wait_until_due(context: &Context, args: &RunArgs, schedule: &Schedule) -> Result<Occurrence, CommandFailure> {
     let expired = || Error::Schedule(ScheduleRefusal::Over { file: args.file.clone() });
     let mut countdown = Countdown::start(context)?;
     let (mut schedule, mut read_at) = (schedule.clone(), Timestamp::now());
-    let (mut handled, mut announced) = (read_at, None);
+    let (mut handled, mut announced, mut is_live) = (read_at, None, true);
     loop {
         let now = Timestamp::now();
         let is_due = schedule.find_due(handled, now).current.is_some();
@@ -261,6 +261,7 @@ async fn wait_until_due(context: &Context, args: &RunArgs, schedule: &Schedule) 
             read_at = now;
             match load_inputs(context, &args.file, args.gateway.as_deref(), None) {
                 Ok(inputs) => {
+                    is_live = inputs.destination.is_live();
                     let none = || Error::Schedule(ScheduleRefusal::None { file: args.file.clone() });
                     let current = inputs.campaign.schedule.clone().ok_or_else(none)?;
                     if current != schedule {
@@ -280,7 +281,7 @@ async fn wait_until_due(context: &Context, args: &RunArgs, schedule: &Schedule) 
         }
         if let Some(occurrence) = due.current {
             handled = occurrence.at;
-            if is_schedule_paused(context, &args.file).await? {
+            if is_live && is_schedule_paused(context, &args.file).await? {
                 let date = schedule::format_occurrence(&occurrence);
                 countdown.print_note(&format!("the run scheduled for {date} will not be sent: the schedule is paused"));
                 continue;

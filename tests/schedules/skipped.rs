@@ -129,7 +129,7 @@ fn due_occurrence_is_shown_with_what_it_waits_for() {
     server.end("TERM").exits(0);
     assert_eq!(daily.list_json(HOUR)["due"], Value::Null);
     assert_eq!(daily.list_json(DAY + HOUR * 3)["due"]["missed"], true, "the next date, without a server");
-    assert!(daily.list(DAY + HOUR * 3, &[]).contains("was missed; `campaign serve` will skip it"));
+    assert!(daily.list(DAY + HOUR * 3, &[]).contains("was missed and will not be sent"));
 }
 
 #[test]

@@ -500,7 +500,7 @@ impl RowOutcomes {
 fn read_earlier_rows(copies: &Copies, outcomes: &RowOutcomes) -> Option<(FrozenInputs, Vec<EarlierRow>)> {
     let frozen = FrozenInputs::from_copies(copies).ok()?;
     let mut tee = Tee::new(BufReader::with_capacity(BUFFER_BYTES, copies.open_list().ok()?), None::<Sink>);
-    let prepared = compile_without_condition(&frozen, (&mut tee, copies.place().as_ref())).ok()?;
+    let prepared = compile_without_condition(&frozen, &mut tee, copies.place().as_ref()).ok()?;
     let mut rows = Vec::new();
     let mut add = |row, phone, text| rows.push(EarlierRow { phone, text, outcome: outcomes.find_outcome(row) });
     for_each_text_hash(prepared, &mut add).ok()?;
@@ -515,7 +515,7 @@ type TextHashes = Vec<(Row, TextHash)>;
 /// Returns no hashes if the texts do not fit the list.
 fn hash_listed_texts(inputs: &Inputs, frozen: &FrozenInputs) -> Result<(Option<TextHashes>, String), Error> {
     let mut tee = Tee::new(BufReader::with_capacity(BUFFER_BYTES, inputs.open_list()?), None::<Sink>);
-    let texts = match compile_without_condition(frozen, (&mut tee, inputs.list.place())) {
+    let texts = match compile_without_condition(frozen, &mut tee, inputs.list.place()) {
         Ok(prepared) => {
             let mut texts = Vec::new();
             for_each_text_hash(prepared, &mut |row, _, text| texts.extend(text.map(|text| (row, text))))

@@ -21,10 +21,10 @@ use campaign_core::calendar::Occurrence;
 use campaign_core::domain::{MessageContent, NamedTemplate, OperationKind, Row, Spending, Stage, compose_accents};
 use campaign_core::finding::{Finding, Rule, did_you_mean, join_names, quote_for_yaml, rules};
 use campaign_engine::check::{
-    CompiledCampaign, Consents, PrepareError, Survey, SurveyExclusions, SurveyInputs, Tee, TextCache, TextInputs,
-    check_against_profile, check_campaign_notices, check_consent_source, check_embedded_rows, check_invalid_rows,
-    check_list_limit, check_lookup_table, check_opted_out_rows, check_texts, check_unknown_zones, check_until_passed,
-    find_text_problems, prepare_campaign, reader_settings, render_edition, survey_recipients,
+    AnyList, CompiledCampaign, Consents, PrepareError, Survey, SurveyExclusions, SurveyInputs, Tee, TextCache,
+    TextInputs, check_against_profile, check_campaign_notices, check_consent_source, check_embedded_rows,
+    check_invalid_rows, check_list_limit, check_lookup_table, check_opted_out_rows, check_texts, check_unknown_zones,
+    check_until_passed, find_text_problems, prepare_campaign, reader_settings, render_edition, survey_recipients,
 };
 use campaign_engine::report::{MAX_SHEET_ROWS, is_workbook};
 use campaign_ledger::{NumberSet, RowState};
@@ -324,7 +324,7 @@ impl Inputs {
         excluded: &SurveyExclusions,
         consents: Option<&Consents>,
     ) -> Result<(Survey, Includes, u8), Error> {
-        let list: Box<dyn Read + Send + '_> = Box::new(list);
+        let list: AnyList<'_> = Box::new(list);
         let mut prepared = self.compile_list(list)?;
         let by_country = self.campaign.uses_recipient_zones(self.destination.profile());
         let (brief, zones) = (&self.campaign.brief, self.campaign.zone_column());
@@ -600,7 +600,7 @@ impl Inputs {
         let brief = strip_texts(&self.campaign.brief);
         let with_condition = CampaignBrief { condition: self.campaign.brief.condition.clone(), ..brief.clone() };
         let Ok(list) = self.decode_list() else { return Vec::new() };
-        let open = |list| -> Box<dyn Read + Send> { Box::new(BufReader::new(list)) };
+        let open = |list| -> AnyList<'static> { Box::new(BufReader::new(list)) };
         let (brief, prepared) = match self.compile_brief(&with_condition, open(list)) {
             Ok(prepared) => (with_condition, Ok(prepared)),
             Err(_) => match self.decode_list() {

@@ -434,8 +434,13 @@ impl<'t, 's> ExpressionParser<'t, 's> {
                 ValueKind::FormattedAmount(column)
             }
             ValueKind::Cell(column) | ValueKind::CellText(column) if *filter == "date" => {
-                let is_ordered = |token: &TemplateToken<'_>| matches!(&token.kind, TokenKind::Text(format) if format.starts_with("%Y-%m-%d") || format.starts_with("%F"));
-                match self.tokens[arguments..self.at].iter().any(is_ordered) {
+                // In these formats, dates have the same order as texts.
+                let is_iso = |format: &str| ["%Y-%m-%d", "%F"].iter().any(|iso| format.starts_with(iso));
+                let has_iso_format = self.tokens[arguments..self.at].iter().any(|token| match &token.kind {
+                    TokenKind::Text(format) => is_iso(format),
+                    _ => false,
+                });
+                match has_iso_format {
                     true => ValueKind::Unknown,
                     false => ValueKind::FormattedDate(column),
                 }

@@ -35,6 +35,10 @@ pub struct TextInputs<'a> {
     pub load: &'a mut dyn FnMut(&str) -> Result<String, String>,
 }
 
+/// A list from any source. Functions that loop over its rows take this type instead of a type parameter, so that they are
+/// compiled only once, in an optimised crate.
+pub type AnyList<'r> = Box<dyn Read + Send + 'r>;
+
 /// A campaign with an open list and compiled texts.
 pub struct CompiledCampaign<R> {
     /// The list, read up to the header.

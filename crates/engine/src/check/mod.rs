@@ -19,8 +19,8 @@ mod timing;
 pub use campaign_tests::{TestOutcome, TestResult, TestedCampaign, run_each_test, run_given_test};
 pub use column_cells::{DistinctValues, EmptyCells, ListColumn, OptedOutCells};
 pub use compiled_campaign::{
-    CompiledCampaign, ComposeFailure, ComposedMessage, Composer, FILTERED, PrepareError, Recipe, TextCache, TextInputs,
-    find_text_problems, prepare_campaign, reader_settings, render_edition,
+    AnyList, CompiledCampaign, ComposeFailure, ComposedMessage, Composer, FILTERED, PrepareError, Recipe, TextCache,
+    TextInputs, find_text_problems, prepare_campaign, reader_settings, render_edition,
 };
 pub use consent::{ConsentFinder, ConsentRegister, Consents};
 pub use exclusions::{

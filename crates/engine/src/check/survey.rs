@@ -11,7 +11,9 @@ use rustc_hash::FxHashMap;
 use sha2::{Digest, Sha256};
 
 use super::column_cells::{EmptyCells, EmptyUses, ListColumn, OptedOutCells, UnmatchedCells, list_columns};
-use super::compiled_campaign::{CompiledCampaign, ComposeFailure, ComposedMessage, Composer, FILTERED, to_finding};
+use super::compiled_campaign::{
+    AnyList, CompiledCampaign, ComposeFailure, ComposedMessage, Composer, FILTERED, to_finding,
+};
 use super::consent::{ConsentFinder, Consents};
 use super::exclusions::{DUPLICATE, HOLDOUT, SurveyExclusions};
 use super::parallel::{count_cores, process_in_order};
@@ -203,7 +205,7 @@ impl Survey {
 /// # Errors
 /// If the list is damaged or lacks a required column, or if its rows break a rule of the campaign.
 pub fn survey_recipients(
-    prepared: &mut CompiledCampaign<Box<dyn Read + Send + '_>>,
+    prepared: &mut CompiledCampaign<AnyList<'_>>,
     inputs: &SurveyInputs<'_>,
 ) -> Result<Survey, Vec<Finding>> {
     let CompiledCampaign { reader, recipe, .. } = prepared;

@@ -8,8 +8,8 @@ use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
 use crate::check::{
-    CompiledCampaign, ComposedMessage, Composer, PrepareError, Tee, TextCache, TextHash, TextInputs, count_cores,
-    prepare_campaign, process_in_order,
+    AnyList, CompiledCampaign, ComposedMessage, Composer, PrepareError, Tee, TextCache, TextHash, TextInputs,
+    count_cores, prepare_campaign, process_in_order,
 };
 use campaign_content::audience::{Chunk, RecordRef, ValidNumber};
 use campaign_content::message::LookupTable;
@@ -186,8 +186,12 @@ fn filter_includes(includes: &[(String, String)], wants_tables: bool) -> Vec<&(S
 ///
 /// # Errors
 /// If the texts do not fit the list, or the list has problems.
-pub fn compile_frozen<R: Read>(frozen: &FrozenInputs, list: (R, &Path)) -> Result<CompiledCampaign<R>, Vec<Finding>> {
-    compile_brief(&frozen.brief, frozen, list)
+pub fn compile_frozen<R: Read>(
+    frozen: &FrozenInputs,
+    list: R,
+    path: &Path,
+) -> Result<CompiledCampaign<R>, Vec<Finding>> {
+    compile_brief(&frozen.brief, frozen, list, path)
 }
 
 /// Like [`compile_frozen`], but for all rows of the list: the `where` condition is ignored, because it does not change
@@ -197,18 +201,20 @@ pub fn compile_frozen<R: Read>(frozen: &FrozenInputs, list: (R, &Path)) -> Resul
 /// Fails in the same cases as [`compile_frozen`].
 pub fn compile_without_condition<'r>(
     frozen: &FrozenInputs,
-    (reader, path): (impl Read + Send + 'r, &Path),
-) -> Result<CompiledCampaign<Box<dyn Read + Send + 'r>>, Vec<Finding>> {
-    let reader: Box<dyn Read + Send + 'r> = Box::new(reader);
-    compile_brief(&CampaignBrief { condition: None, ..frozen.brief.clone() }, frozen, (reader, path))
+    list: impl Read + Send + 'r,
+    path: &Path,
+) -> Result<CompiledCampaign<AnyList<'r>>, Vec<Finding>> {
+    let list: AnyList<'r> = Box::new(list);
+    compile_brief(&CampaignBrief { condition: None, ..frozen.brief.clone() }, frozen, list, path)
 }
 
 fn compile_brief<R: Read>(
     brief: &CampaignBrief,
     frozen: &FrozenInputs,
-    (reader, path): (R, &Path),
+    list: R,
+    path: &Path,
 ) -> Result<CompiledCampaign<R>, Vec<Finding>> {
-    let compiled = frozen.with_texts(|texts| prepare_campaign(brief, reader, path, texts, &frozen.today));
+    let compiled = frozen.with_texts(|texts| prepare_campaign(brief, list, path, texts, &frozen.today));
     compiled.map_err(|error| error.findings)
 }
 
@@ -276,7 +282,7 @@ impl FrozenRun {
 /// # Errors
 /// If the list cannot be read to its end.
 pub fn for_each_text_hash(
-    prepared: CompiledCampaign<Box<dyn Read + Send + '_>>,
+    prepared: CompiledCampaign<AnyList<'_>>,
     visit: &mut dyn FnMut(Row, Phone, Option<TextHash>),
 ) -> Result<(), Box<Finding>> {
     let CompiledCampaign { mut reader, recipe, .. } = prepared;
@@ -368,7 +374,7 @@ mod tests {
     fn render_first_row(frozen: &FrozenInputs) -> String {
         let list = "phone,name\n+380501234567, Olena \n";
         let CompiledCampaign { mut reader, recipe, .. } =
-            compile_frozen(frozen, (list.as_bytes(), Path::new("list.csv"))).unwrap();
+            compile_frozen(frozen, list.as_bytes(), Path::new("list.csv")).unwrap();
         let mut chunk = Chunk::new();
         assert!(reader.read_chunk(&mut chunk).unwrap());
         let mut composer = recipe.composer();

@@ -294,7 +294,7 @@ fn load_texts(
     rows: &RoaringBitmap,
 ) -> Result<Option<Vec<RowText>>, ResultsError> {
     let opened = FrozenList::open(ListSource::Copies(list))?;
-    let Ok(compiled) = compile_without_condition(frozen, (opened, list.place().as_ref())) else { return Ok(None) };
+    let Ok(compiled) = compile_without_condition(frozen, opened, list.place().as_ref()) else { return Ok(None) };
     let mut texts = Vec::new();
     for_each_text_hash(compiled, &mut |row, phone, text| {
         let text = text.filter(|_| rows.contains(row.get()));

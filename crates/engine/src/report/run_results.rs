@@ -258,9 +258,9 @@ impl<'a> ListedRun<'a> {
         let read = tokio::task::spawn_blocking(move || {
             let open = || FrozenList::open(ListSource::Copies(&copies));
             let place = copies.place().as_ref();
-            let compiled = match compile_without_condition(&newest, (open()?, place)) {
+            let compiled = match compile_without_condition(&newest, open()?, place) {
                 Ok(compiled) => compiled,
-                Err(_) => compile_without_condition(&own_inputs, (open()?, place))?,
+                Err(_) => compile_without_condition(&own_inputs, open()?, place)?,
             };
             let mut texts = Vec::new();
             for_each_text_hash(compiled, &mut |row, _, text| texts.extend(text.map(|text| (row, text))))

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use jiff::Timestamp;
 
-use super::due::{
+use super::memory::{
     AwaitingApproval, FileStat, ListArrival, ListStart, ScheduleMemory, read_handled_until, start_deadline, time_until,
 };
 use super::{DaemonState, ScheduleEvent, SkipReason, StartResult, notify_about};
@@ -391,7 +391,7 @@ impl DaemonState {
             let outcome = AssertUnwindSafe(run)
                 .catch_unwind()
                 .await
-                .unwrap_or_else(|_| Err(Error::Internal("the run ended unexpectedly; this is a bug".to_owned())));
+                .unwrap_or_else(|_| Err(Error::Internal("the run ended unexpectedly".to_owned())));
             StartResult { active, occurrence, resumed, outcome }
         });
     }

@@ -1,14 +1,14 @@
 //! The schedule daemon: rounds over all active schedules, which start or skip each due occurrence exactly once. An
 //! occurrence waits while another process holds the campaign lock.
 //!
-//! - `due`: the daemon's memory of a schedule, and occurrences that wait;
+//! - `memory`: the daemon's memory of a schedule, and occurrences that wait;
 //! - `firing`: starting, skipping and resuming occurrences.
 //!
 //! The daemon reads active schedules from the ledger, uses the clock of its adapters, and sends through
 //! [`campaign_runs`]. It reports [`ScheduleEvent`]s, and must not print anything or handle signals.
 
-mod due;
 mod firing;
+mod memory;
 #[cfg(test)]
 mod tests;
 
@@ -38,10 +38,10 @@ use campaign_runs::notify::create_notification;
 use campaign_runs::{
     Adapters, EndedRun, Error, RunOutcome, ScheduleChange, SkipRecord, load_active_campaign, occurrence_key,
 };
-use due::{AwaitingLock, FileStat, ScheduleMemory, start_deadline};
 use firing::CHECK_INTERVAL;
+use memory::{AwaitingLock, FileStat, ScheduleMemory, start_deadline};
 
-pub use due::{AwaitingList, ListArrival, ListStart};
+pub use memory::{AwaitingList, ListArrival, ListStart};
 
 /// An event of a schedule. A schedule has the name of its campaign.
 #[derive(Debug)]

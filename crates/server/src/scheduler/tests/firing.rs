@@ -410,6 +410,31 @@ async fn unapproved_occurrence_waits_a_day_or_until_the_next() {
     assert_eq!(setup.reported_events(), events);
 }
 
+/// A starter whose runs end with a panic.
+struct PanickingStarter;
+
+impl Starter for PanickingStarter {
+    fn start_occurrence(
+        &self,
+        _: ActiveSchedule,
+        _: Occurrence,
+        _: watch::Receiver<Interrupt>,
+    ) -> BoxFuture<'static, Result<RunOutcome, Error>> {
+        Box::pin(async { panic!("a bug") })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn schedule_continues_after_a_run_that_ends_with_a_panic() {
+    set_clock("2026-12-01T09:59:00Z");
+    let setup = TestSetup::new("timezone: UTC\nschedule: { every: day 10:00 }");
+    setup.activate().await.unwrap();
+    let daemon = setup.test_daemon(Arc::new(PanickingStarter));
+    daemon.run_until_shutdown(tokio::time::sleep(DAY + Duration::from_secs(600))).await.unwrap();
+    let skipped = |day: &str| format!("{day} 10:00 skipped after 0: internal error: the run ended unexpectedly");
+    assert_eq!(setup.reported_events(), ["2026-12-01", "2026-12-02"].map(skipped));
+}
+
 /// The occurrences computed by `tests/schedules/judge.py`.
 const GOLDEN: &str = include_str!("../../../../../tests/schedules/golden.txt");
 

@@ -245,3 +245,33 @@ impl MoneySums {
         Some((sums.join(" + "), (!notes.is_empty()).then(|| notes.join("; "))))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use campaign_core::domain::Budget;
+    use campaign_engine::report::{RunTerms, Timeline};
+    use campaign_testing::{RowCase, build_run};
+
+    fn amount(text: &str) -> Amount {
+        text.parse().unwrap()
+    }
+
+    #[tokio::test]
+    async fn budget_is_reported_while_its_latest_run_has_no_figures() {
+        let (_, run) = build_run(&[RowCase::Planned]).await;
+        let budget = Budget { cost: Some(amount("10")), ..Budget::default() };
+        let terms = Some(RunTerms { budget, ..RunTerms::default() });
+        let figures = |cost: &str| {
+            let cost = Some(amount(cost));
+            Some(Arc::new(ListedFigures { cost, unpriced: 0, terms: terms.clone(), arrivals: Timeline::default() }))
+        };
+        let found = |runs: &[Option<Arc<ListedFigures>>]| {
+            let runs: Vec<_> = runs.iter().map(|figures| (run.clone(), figures.clone())).collect();
+            find_tight_budgets(&runs).into_iter().map(|budget| budget.used).collect::<Vec<_>>()
+        };
+        assert_eq!(found(&[None, figures("9")]), [amount("9")]);
+        assert_eq!(found(&[figures("4"), None, figures("5")]), [amount("9")], "one budget, one line");
+        assert_eq!(found(&[None, figures("5")]), []);
+    }
+}

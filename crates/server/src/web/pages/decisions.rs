@@ -442,6 +442,22 @@ mod tests {
     }
 
     #[test]
+    fn action_that_might_have_sent_messages_has_failed_and_is_not_refused() {
+        let run = || "sale@1".to_owned();
+        let interrupted = |phase| Error::Interrupted { signal: 15, phase };
+        for (error, failed) in [
+            (Error::Taken { run: run() }, true),
+            (interrupted(RunPhase::Sending(2)), true),
+            (interrupted(RunPhase::Ending), true),
+            (interrupted(RunPhase::Preparing), false),
+            (Error::SingleRun { run: run() }, false),
+            (Error::Storage("the disk is full".to_owned()), true),
+        ] {
+            assert_eq!(is_failure(&error), failed, "{error}");
+        }
+    }
+
+    #[test]
     fn latest_actions_are_listed_first_with_their_outcomes() {
         let folder = tempfile::tempdir().unwrap();
         let actions = ActionLog::in_state_folder(folder.path());

@@ -210,3 +210,18 @@ impl From<TemplateError> for PageError {
         Self::Failed(error.to_string())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_errors_of_the_server_have_its_status() {
+        let words = PageWords::in_language(PageLanguage::English);
+        let status = |error: Error| PageError::from(error).into_message(words).status;
+        let locked = LedgerError::Busy { path: "ledger.sqlite".to_owned(), who: "another process writes".to_owned() };
+        assert_eq!(status(locked.into()), StatusCode::INTERNAL_SERVER_ERROR);
+        assert_eq!(status(Error::Storage("the disk is full".to_owned())), StatusCode::INTERNAL_SERVER_ERROR);
+        assert_eq!(status(Error::SingleRun { run: "sale@1".to_owned() }), StatusCode::CONFLICT);
+    }
+}

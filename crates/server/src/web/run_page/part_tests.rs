@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::{RunPage, RunPagePart, RunPageView, render_run_part};
 use crate::web::html::read_html::Html;
-use crate::web::words::PageLanguage;
+use crate::web::words::{PageLanguage, PageWords};
 use campaign_core::domain::{Channel, OperationOutcome, Status};
 use campaign_engine::report::{RunReport, RunStatus};
 use campaign_testing::{RowCase, build_run, row_case};
@@ -112,6 +112,27 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn remaining_time_is_unknown_while_a_run_sends_nothing() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let accepted = || RowCase::Sent(OperationOutcome::Accepted { msg_id: None, parts: Some(1), answer: None }, vec![]);
+    let mut report = runtime.block_on(async {
+        let (ledger, run) = build_run(&[accepted(), accepted(), RowCase::Planned]).await;
+        RunReport::load_with_figures(&ledger, run).await.unwrap()
+    });
+    report.view.status = RunStatus::Sending;
+    let sentence = |now: Timestamp| {
+        let (time_left, zone) = (Some(Duration::from_secs(3)), &TimeZone::UTC);
+        let command = |arguments: String| arguments;
+        let page = RunPage { report: &report, title: None, now, time_left, zone, command: &command, rows: None };
+        page.describe_progress(PageWords::in_language(PageLanguage::English))
+    };
+    let began = report.view.run.began_at;
+    assert!(sentence(began).contains("about 3"), "{}", sentence(began));
+    let tomorrow = sentence(began + Duration::from_secs(86_400));
+    assert!(tomorrow.contains("2 of 3 messages processed") && !tomorrow.contains("about"), "{tomorrow}");
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! The daemon's memory of a schedule, and when an occurrence whose list arrives late can start.
+//! The daemon's memory of a schedule: what it has handled, and the occurrences that wait for a list, an approval or the
+//! campaign lock.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -236,7 +237,7 @@ impl ListWatch {
 
 #[cfg(test)]
 mod list_watch_tests {
-    use crate::scheduler::due::*;
+    use crate::scheduler::memory::*;
 
     #[test]
     fn list_is_complete_after_five_seconds_without_change() {
